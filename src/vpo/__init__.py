@@ -1,0 +1,37 @@
+"""Vector Policy Optimization: train language models to write sets of different good answers.
+
+vpo.set_reward(rewards)             E_w[max_i w·r_i] of each set, (..., M, D) -> (...)
+vpo.advantages("vpo", rewards)      (P, G, M, D) -> (P, G), for any GRPO-style trainer
+vpo.best_at_k(scores, k)            expected best of k, exact, (..., n) -> (...)
+vpo.pass_at_k(solved, k)            chance that one of k solves, exact, (..., n) -> (...)
+vpo.bootstrap(values)               mean over problems with its interval
+vpo.diversity(scores)               how different the answers of a pool are, (..., n, D)
+vpo.geometry(scores)                whether a reward has trade-offs, (..., n, D)
+vpo.read_pool(path)                 a pool of scored answers, JSONL or Parquet
+"""
+
+from vpo.core.at_k import Interval, best_at_k, best_of_set, bootstrap, first, pass_at_k
+from vpo.core.diversity import Diversity, diversity
+from vpo.core.geometry import Geometry, geometry
+from vpo.core.set_reward import set_reward
+from vpo.core.simplex import directions, dirichlet
+from vpo.errors import InputError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Diversity",
+    "Geometry",
+    "InputError",
+    "Interval",
+    "best_at_k",
+    "best_of_set",
+    "bootstrap",
+    "directions",
+    "dirichlet",
+    "diversity",
+    "first",
+    "geometry",
+    "pass_at_k",
+    "set_reward",
+]

@@ -1,0 +1,18 @@
+"""Arrays in, arrays out: the mathematics of Vector Policy Optimization.
+
+Every function takes numpy arrays or torch tensors and gives back the same kind on the same device; it is
+written once, over the array API. Importing this package does not import torch.
+
+Shape suffixes, here and in the whole project:
+
+=====  ===========================================================
+``P``  problems
+``G``  rollouts of one problem: the group
+``M``  answers in one rollout: the set
+``D``  objectives: the numbers that score one answer
+``K``  directions: weightings of the objectives
+``N``  generations in a pool;  ``n`` answers in a pool
+=====  ===========================================================
+
+So ``rewards_PGMD[p, g, i]`` is the score vector of answer i of rollout g of problem p.
+"""

@@ -1,0 +1,160 @@
+"""What a pool of answers gives under a budget: best@k, pass@k, and intervals over problems."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vpo.core.arrays import (
+    Array,
+    ArrayLike,
+    as_array,
+    as_booleans,
+    check_finite,
+    check_rank,
+    from_numpy,
+    namespace,
+    narrow,
+    shape,
+    to_numpy,
+    widen,
+)
+from vpo.core.simplex import Floats
+from vpo.errors import InputError
+
+
+def best_at_k(scores: ArrayLike, k: int | Sequence[int]) -> Array:
+    """Return the expected best of k answers drawn without replacement, (..., n) → (...).
+
+    Exact, with no shuffling: Σ_i C(i−1, k−1) / C(n, k) · s_(i), the scores s sorted upward.
+
+    Args:
+        scores: a number for each answer of the pool.
+        k: how many are drawn, 1 ≤ k ≤ n. Several at once, (..., n) → (..., len(k)), cost one sort.
+    """
+    scores = as_array(scores, "scores")
+    check_rank(scores, "scores", "n", batched=True)
+    check_finite(scores, "scores")
+    xp = namespace(scores)
+    ks = [int(k)] if isinstance(k, int | np.integer) else k
+    weights_nk = _order_weights(shape(scores)[-1], ks)
+    sorted_scores = xp.sort(widen(scores), axis=-1)
+    best = narrow(sorted_scores @ from_numpy(weights_nk, scores), scores)
+    return best[..., 0] if isinstance(k, int | np.integer) else best
+
+
+def pass_at_k(solved: ArrayLike, k: int | Sequence[int]) -> Array:
+    """Return the chance that k answers drawn without replacement hold one that solves, (..., n) → (...)."""
+    solved = as_array(solved, "solved")
+    check_rank(solved, "solved", "n", batched=True)
+    booleans = as_booleans(solved, "solved", solved, shape(solved))
+    return best_at_k(widen(booleans), k)
+
+
+def best_at_tokens(scores: ArrayLike, tokens: ArrayLike, budgets: Sequence[float]) -> Array:
+    """Return the expected best of what a number of tokens buys, (N,), (N,) → (len(budgets),).
+
+    k generations cost k times the mean tokens; between two whole numbers of them the value is interpolated,
+    from 0 for no tokens. A budget beyond all N generations gives what all of them give.
+
+    Args:
+        scores: the best score in each generation of one problem.
+        tokens: the tokens of each of those generations.
+        budgets: numbers of tokens.
+    """
+    scores = as_array(scores, "scores")
+    check_rank(scores, "scores", "N", batched=False)
+    costs_N = to_numpy(as_array(tokens, "tokens"))
+    if costs_N.shape != shape(scores) or not (costs_N > 0).all():
+        raise InputError(f"tokens must be greater than 0 for each of {shape(scores)[0]} generations, not {costs_N}")
+    if min(budgets, default=0) < 0:
+        raise InputError(f"budgets must be 0 or more tokens, not {min(budgets)}")
+    bought = np.minimum(np.asarray(budgets, dtype=np.float64) / costs_N.mean(), len(costs_N))
+    ks = sorted({int(k) for k in (*np.floor(bought), *np.ceil(bought)) if k >= 1})
+    values = [0.0, *to_numpy(best_at_k(scores, ks))] if ks else [0.0]
+    return narrow(from_numpy(np.interp(bought, [0, *ks], values), scores), scores)
+
+
+def _order_weights(n: int, ks: Sequence[int]) -> Floats:
+    """Return the chance that the i-th smallest of n is the largest of k drawn, (n, len(ks))."""
+    if n == 0:
+        raise InputError("scores must hold 1 or more answers, not 0")
+    for k in ks:
+        if isinstance(k, bool) or not isinstance(k, int | np.integer):
+            raise InputError(f"k must be a whole number, not {k!r}")
+        if not 1 <= k <= n:
+            raise InputError(f"k must lie in 1..{n}, the size of the pool, not {k}")
+    k_row = np.asarray(ks, dtype=np.float64)[None, :]
+    rank = np.arange(n, 1, -1, dtype=np.float64)[:, None]  # n, n−1, …, 2
+    # C(i−2, k−1) / C(i−1, k−1) = (i−k) / (i−1), from the largest, whose chance is k/n, downward.
+    ratios = np.vstack([k_row / n, np.maximum(rank - k_row, 0) / (rank - 1)])
+    weights: Floats = np.cumprod(ratios, axis=0)[::-1].astype(np.float64)
+    return weights
+
+
+def first(scores: ArrayLike) -> Array:
+    """Return the mean score of answer 1, what a set-trained policy gives if it stops there, (..., N, M) → (...)."""
+    scores = _sets(scores)
+    return narrow(namespace(scores).mean(widen(scores)[..., 0], axis=-1), scores)
+
+
+def best_of_set(scores: ArrayLike) -> Array:
+    """Return the mean over generations of the best answer in each, reported as `set`, (..., N, M) → (...)."""
+    scores = _sets(scores)
+    xp = namespace(scores)
+    return narrow(xp.mean(xp.max(widen(scores), axis=-1), axis=-1), scores)
+
+
+def _sets(scores: ArrayLike) -> Array:
+    scores = as_array(scores, "scores")
+    check_rank(scores, "scores", "N, M", batched=True)
+    if 0 in shape(scores)[-2:]:
+        raise InputError(f"scores must hold 1 or more generations of 1 or more answers, not {shape(scores)}")
+    check_finite(scores, "scores")
+    return scores
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over problems and its confidence interval. The three are floats, or arrays of one shape."""
+
+    mean: Any
+    low: Any
+    high: Any
+
+
+def bootstrap(values: ArrayLike, *, resamples: int = 5000, confidence: float = 0.95, seed: int = 0) -> Interval:
+    """Return the mean over problems and its percentile bootstrap interval, (P,) → numbers, (P, q) → (q,).
+
+    For two methods on the same problems, pass the differences ``a - b``: that is the paired interval.
+    """
+    values = as_array(values, "values")
+    if values.ndim not in (1, 2):
+        raise InputError(f"values must be of rank 1 or 2, (P) or (P, q), not of shape {shape(values)}")
+    check_finite(values, "values")
+    problems = shape(values)[0]
+    if problems < 2:
+        raise InputError(f"values must hold 2 or more problems for an interval, not {problems}")
+    if resamples < 1:
+        raise InputError(f"resamples must be 1 or more, not {resamples}")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence must lie between 0 and 1, not {confidence}")
+    from scipy.stats import bootstrap as resample  # slow to import
+
+    wide = to_numpy(values).astype(np.float64)
+    batch = max(1, 2**22 // wide.size)  # resamples held in memory at a time
+    result = resample(
+        (wide,),
+        np.mean,
+        axis=0,
+        n_resamples=resamples,
+        batch=batch,
+        confidence_level=confidence,
+        method="percentile",
+        rng=seed,
+    ).confidence_interval
+    parts = (wide.mean(axis=0), result.low, result.high)
+    if values.ndim == 1:
+        return Interval(*(float(part) for part in parts))
+    return Interval(*(from_numpy(part, values) for part in parts))

@@ -1,0 +1,19 @@
+"""The error model, whole.
+
+Wrong input is an `InputError`, a `ValueError`. It is raised where the value enters, before any
+computing, and its one sentence names the argument, the value and the bound:
+``k must lie in 1..30, the size of the pool, not 31``. On the command line it is that sentence and exit
+code 2. In a file it opens with the place: ``pool.jsonl:17: …``.
+
+A bad rollout is data, not a crash:
+
+- A set with no readable answer earns 0 (`mask` has no true entry).
+- A rollout whose reward is not known (`valid` is false) takes no part in its group and gets advantage 0.
+- A group that is left with too few valid rollouts, or with no spread, gets advantage 0.
+
+Everything else is a bug of this library and shows its traceback.
+"""
+
+
+class InputError(ValueError):
+    """A value from outside that cannot be used. The message names the argument, the value and the bound."""

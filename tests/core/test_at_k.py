@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import oracles
+from vpo import best_at_k, best_of_set, bootstrap, first, pass_at_k
+from vpo.core.at_k import best_at_tokens
+
+
+@given(st.lists(st.floats(-2, 2), min_size=1, max_size=7), st.data())
+def test_best_at_k_averages_over_all_subsets(scores, data):
+    k = data.draw(st.integers(1, len(scores)))
+    assert best_at_k(scores, k) == pytest.approx(oracles.best_at_k(scores, k), abs=1e-12)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=7), st.data())
+def test_pass_at_k_averages_over_all_subsets(solved, data):
+    k = data.draw(st.integers(1, len(solved)))
+    assert pass_at_k(solved, k) == pytest.approx(oracles.best_at_k(solved, k), abs=1e-12)
+
+
+def test_a_hand_worked_pool():
+    # Of {0, 0.5, 1}: k = 2 has three pairs, with bests 0.5, 1, 1.
+    np.testing.assert_allclose(best_at_k([0.5, 1, 0], [1, 2, 3]), [0.5, 2.5 / 3, 1])
+    # 1 of 4 solves: 1 − C(3,2)/C(4,2) = 1/2.
+    assert pass_at_k([False, True, False, False], 2) == pytest.approx(0.5)
+
+
+def test_several_k_and_many_pools_at_once():
+    scores = np.random.default_rng(0).random((3, 5, 30))
+    together = best_at_k(scores, [1, 10, 30])
+    assert together.shape == (3, 5, 3)
+    for place, k in enumerate([1, 10, 30]):
+        np.testing.assert_allclose(together[..., place], best_at_k(scores, k), atol=1e-14)
+    np.testing.assert_allclose(together[..., 0], scores.mean(axis=-1))
+    np.testing.assert_allclose(together[..., 2], scores.max(axis=-1))
+
+
+def test_large_pools_neither_overflow_nor_drift():
+    scores = np.random.default_rng(0).random(20_000)
+    values = best_at_k(scores, [1, 100, 10_000, 20_000])
+    assert np.isfinite(values).all()
+    assert values[0] == pytest.approx(scores.mean())
+    assert values[-1] == scores.max()
+    assert best_at_k(np.ones(20_000), [7, 9_999]) == pytest.approx([1, 1], abs=1e-12)
+
+
+def test_torch_in_torch_out():
+    scores = torch.rand((4, 30), generator=torch.manual_seed(0))
+    result = best_at_k(scores, [1, 30])
+    assert isinstance(result, torch.Tensor)
+    assert result.dtype == torch.float32
+    np.testing.assert_allclose(result, best_at_k(scores.numpy(), [1, 30]), atol=1e-6)
+    assert isinstance(pass_at_k(scores > 0.5, 3), torch.Tensor)
+
+
+def test_first_and_set():
+    scores = [[0.2, 0.9, 0.1], [0.4, 0.3, 0.5]]
+    assert first(scores) == pytest.approx(0.3)  # (0.2 + 0.4) / 2
+    assert best_of_set(scores) == pytest.approx(0.7)  # (0.9 + 0.5) / 2
+    assert first(torch.tensor([scores, scores])).tolist() == pytest.approx([0.3, 0.3])
+
+
+def test_tokens_buy_generations():
+    # One generation costs 10 tokens on average; best@1 = 0.5, best@2 = 1.
+    values = best_at_tokens([0.0, 1.0], [5, 15], [0, 5, 10, 15, 20, 1000])
+    np.testing.assert_allclose(values, [0, 0.25, 0.5, 0.75, 1, 1])
+    assert best_at_tokens([0.3], [7], [0.0, 3.5]).tolist() == [0, 0.15]
+
+
+def test_bootstrap_covers_the_mean_of_a_normal_sample():
+    values = np.random.default_rng(0).normal(5, 1, 400)
+    interval = bootstrap(values)
+    assert interval.mean == pytest.approx(values.mean())
+    # The textbook interval is ± 1.96 · s / √400.
+    half = 1.96 * values.std() / 20
+    assert interval.low == pytest.approx(values.mean() - half, abs=0.01)
+    assert interval.high == pytest.approx(values.mean() + half, abs=0.01)
+
+
+def test_bootstrap_holds_its_level():
+    """95% intervals of 300 samples of 50 problems cover the true mean 0.3 in about 95% of cases."""
+    rng = np.random.default_rng(1)
+    found = bootstrap((rng.random((50, 300)) < 0.3).astype(float), resamples=1000)
+    assert 0.90 <= ((found.low <= 0.3) & (found.high >= 0.3)).mean() <= 0.98
+
+
+def test_bootstrap_of_paired_differences_is_tighter():
+    rng = np.random.default_rng(0)
+    problem = rng.random(200)
+    a, b = problem + 0.02, problem + rng.normal(0, 0.01, 200)
+    paired = bootstrap(a - b)
+    assert paired.low > 0
+    assert bootstrap(a).low < bootstrap(b).high  # apart, they overlap
+
+
+def test_bootstrap_is_seeded_and_takes_columns_and_tensors():
+    values = np.random.default_rng(0).random((30, 4))
+    whole = bootstrap(values, seed=3)
+    assert (whole.low == bootstrap(values, seed=3).low).all()
+    assert (whole.low != bootstrap(values, seed=4).low).all()
+    np.testing.assert_allclose(whole.mean, values.mean(axis=0))
+    assert isinstance(bootstrap(torch.tensor(values)).high, torch.Tensor)
+    constant = bootstrap(np.full(5, 0.25))
+    assert (constant.mean, constant.low, constant.high) == (0.25, 0.25, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: best_at_k([0.1, 0.2], 0), r"k must lie in 1\.\.2, the size of the pool, not 0"),
+        (lambda: best_at_k([0.1, 0.2], 3), r"k must lie in 1\.\.2, the size of the pool, not 3"),
+        (lambda: best_at_k([0.1, 0.2], [1, 2.0]), "k must be a whole number, not 2.0"),
+        (lambda: best_at_k([], 1), "scores must hold 1 or more answers, not 0"),
+        (lambda: best_at_k([0.1, np.nan], 1), r"scores must be finite: scores\[1\] is nan"),
+        (lambda: best_at_k(0.5, 1), "scores must be of rank 1 or more"),
+        (lambda: pass_at_k([0.5, 1], 1), "solved must be true or false"),
+        (lambda: pass_at_k([True], 2), r"k must lie in 1\.\.1, the size of the pool, not 2"),
+        (lambda: first([0.1, 0.2]), r"scores must be of rank 2 or more, \(..., N, M\)"),
+        (lambda: best_of_set(np.zeros((0, 3))), "scores must hold 1 or more generations"),
+        (lambda: best_at_tokens([0.1], [0], [1]), "tokens must be greater than 0 for each of 1 generations"),
+        (lambda: best_at_tokens([0.1], [1], [-1]), "budgets must be 0 or more tokens, not -1"),
+        (lambda: bootstrap([0.5]), "values must hold 2 or more problems for an interval, not 1"),
+        (lambda: bootstrap([0.5, np.inf]), r"values must be finite: values\[1\] is inf"),
+        (lambda: bootstrap([0.5, 1.0], confidence=95), "confidence must lie between 0 and 1, not 95"),
+        (lambda: bootstrap([0.5, 1.0], resamples=0), "resamples must be 1 or more, not 0"),
+        (lambda: bootstrap(np.zeros((2, 2, 2))), "values must be of rank 1 or 2"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
