@@ -16,6 +16,7 @@ from vpo.core.geometry import Geometry, geometry
 from vpo.core.set_reward import set_reward
 from vpo.core.simplex import directions, dirichlet
 from vpo.errors import InputError
+from vpo.methods import advantages
 
 __version__ = "0.1.0"
 
@@ -24,6 +25,7 @@ __all__ = [
     "Geometry",
     "InputError",
     "Interval",
+    "advantages",
     "best_at_k",
     "best_of_set",
     "bootstrap",

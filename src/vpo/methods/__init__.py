@@ -1,0 +1,82 @@
+"""From a batch of score vectors to advantages: ten methods, one short file each.
+
+`advantages` does it in one call. `get` gives a method by name, with what a trainer must know of it.
+"""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from vpo.core.arrays import Array, ArrayLike
+from vpo.errors import InputError
+from vpo.methods.batch import batch_advantages
+from vpo.methods.dr_grpo import DrGrpo
+from vpo.methods.gdpo import Gdpo
+from vpo.methods.goal_conditioned import GoalConditioned
+from vpo.methods.group import Group, Method, drawn_weighting
+from vpo.methods.grpo import Grpo
+from vpo.methods.max_at_k import MaxAtK
+from vpo.methods.maxrl import MaxRl
+from vpo.methods.multi_rlvr import MultiRlvr
+from vpo.methods.random_weighting import RandomWeighting
+from vpo.methods.vpo import Vpo
+from vpo.methods.vpo_anchored import VpoAnchored
+
+METHODS: dict[str, type[Method]] = {
+    method.name: method
+    for method in (
+        Grpo,
+        DrGrpo,
+        Gdpo,
+        MaxRl,
+        MaxAtK,
+        RandomWeighting,
+        GoalConditioned,
+        MultiRlvr,
+        Vpo,
+        VpoAnchored,
+    )
+}
+
+__all__ = ["METHODS", "Group", "Method", "advantages", "drawn_weighting", "get"]
+
+
+def get(name: str, **settings: Any) -> Method:
+    """Return a method by name, with settings such as ``answers=5`` in place of its defaults."""
+    if name not in METHODS:
+        near = difflib.get_close_matches(name, METHODS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(METHODS)}"
+        raise InputError(f"method {name!r} is not known: {hint}")
+    known = [field.name for field in fields(METHODS[name])]
+    for setting in settings:
+        if setting not in known:
+            raise InputError(f"{name} has no setting {setting!r}: there are {', '.join(known)}")
+    return METHODS[name](**settings)
+
+
+def advantages(
+    method: str | Method,
+    rewards: ArrayLike | Sequence[ArrayLike],
+    *,
+    target: ArrayLike | Sequence[ArrayLike] | None = None,
+    mask: ArrayLike | Sequence[ArrayLike] | None = None,
+    valid: ArrayLike | Sequence[ArrayLike] | None = None,
+    seed: int = 0,
+    step: int = 0,
+) -> Array:
+    """Return the advantage of every rollout of a batch, (P, G, M, D) → (P, G).
+
+    Args:
+        method: a name, such as "vpo", or a method with settings of its own from `get`.
+        rewards: the score vectors, or a list of groups (G, M, D) where D or M differs between problems.
+        target: w*, the deployed weighting, (D,) or one per problem. Uniform by default.
+        mask: true for real answers, (P, G, M) or a list of (G, M). A missing answer scores nothing.
+        valid: true for rollouts whose reward is known, (P, G) or a list of (G,). The others take no part
+            in their group's statistics, get advantage 0, and their rewards are not read.
+        seed: what the methods that draw weightings draw from, together with the step and the problem's
+            place in the batch.
+        step: the training step, for the same methods.
+    """
+    method = get(method) if isinstance(method, str) else method
+    return batch_advantages(method, rewards, target=target, mask=mask, valid=valid, seed=seed, step=step)

@@ -1,0 +1,33 @@
+"""GDPO."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vpo.core.arrays import Array, namespace
+from vpo.methods.group import EPSILON, Group, z_score
+from vpo.methods.grpo import Grpo
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gdpo(Grpo):
+    """Group reward-Decoupled normalization Policy Optimization (arXiv 2601.05242).
+
+    Each objective is normalised by itself, so that one with a wide spread does not drown the others.
+
+    earns      r, the vector (w*·r is what is logged)
+    advantage  A_g = Σ_d w*_d · z_d, z_d the z-score of objective d over the group; then divided by
+               (std + 1e-4) of all A in the batch
+    """
+
+    name: ClassVar[str] = "gdpo"
+    whole_group: ClassVar[bool] = True
+
+    def advantage(self, group: Group) -> Array:
+        """Return the weighted sum of each objective's z-score, not yet divided by the batch's spread."""
+        return z_score(group.rewards_GMD[:, 0, :]) @ group.target_D
+
+    def finish(self, advantages: Array) -> Array:
+        """Divide by the spread of the batch."""
+        if advantages.shape[0] < 2:
+            return advantages
+        return advantages / (namespace(advantages).std(advantages, correction=1) + EPSILON)

@@ -1,0 +1,30 @@
+"""MaxRL."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vpo.core.arrays import Array, namespace
+from vpo.methods.group import Group, centre
+from vpo.methods.grpo import Grpo
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaxRl(Grpo):
+    """Maximum likelihood reinforcement learning (arXiv 2602.02710): hard problems weigh more.
+
+    Assumes rewards of 0 or more. A group whose mean is not positive has nothing to learn from: 0.
+
+    earns      w*·r
+    advantage  A_g = (x_g − mean) / mean
+    """
+
+    name: ClassVar[str] = "maxrl"
+    whole_group: ClassVar[bool] = True
+
+    def advantage(self, group: Group) -> Array:
+        """Return the reward's excess over the group's mean, as a multiple of that mean."""
+        reward_G = self.reward(group)
+        xp = namespace(reward_G)
+        mean = xp.mean(reward_G)
+        positive = mean > 0
+        return xp.where(positive, centre(reward_G) / xp.where(positive, mean, 1.0), 0.0)

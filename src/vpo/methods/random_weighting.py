@@ -1,0 +1,31 @@
+"""Random weighting."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vpo.core.arrays import Array
+from vpo.core.simplex import Concentration, check_concentration
+from vpo.methods.group import Group, Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomWeighting(Method):
+    """Scalar RL on a weighting drawn anew for each group: a baseline of the VPO paper (arXiv 2605.22817).
+
+    The policy does not see the weighting, so it learns an average over them.
+
+    earns      w·r, w ~ Dir(α) from (seed, step, problem)
+    advantage  z-score in the group
+    """
+
+    name: ClassVar[str] = "random_weighting"
+    concentration: Concentration = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse an α that is not positive."""
+        super().__post_init__()
+        check_concentration(self.concentration)
+
+    def earned(self, group: Group) -> Array:
+        """Return w·r for the group's own w."""
+        return group.weighted(group.draw(self.concentration))[:, 0]

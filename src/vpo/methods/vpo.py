@@ -1,0 +1,59 @@
+"""VPO."""
+
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from vpo.core.arrays import Array, shape
+from vpo.core.set_reward import set_reward
+from vpo.core.simplex import Concentration, check_concentration, dirichlet
+from vpo.errors import InputError
+from vpo.methods.group import Group, Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vpo(Method):
+    """Vector Policy Optimization (arXiv 2605.22817).
+
+    The max stands inside the expectation: a set earns for holding a good answer under every weighting.
+
+    earns      R(S) = E_{w ~ Dir(α)}[max_i w·r_i]
+    advantage  z-score in the group
+
+    The expectation runs over one fixed set of directions, so R is a plain reward function, the same in
+    every process. `draws` takes that many random weightings per group instead, as the paper does (100).
+    """
+
+    name: ClassVar[str] = "vpo"
+    multi: ClassVar[bool] = True
+    answers: int = 3
+    concentration: Concentration = 1.0
+    draws: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an α that is not positive and a number of draws below 1."""
+        super().__post_init__()
+        check_concentration(self.concentration)
+        if self.draws is not None and self.draws < 1:
+            raise InputError(f"draws must be 1 or more, not {self.draws}")
+
+    def earned(self, group: Group) -> Array:
+        """Return the set reward."""
+        answers, objectives = shape(group.rewards_GMD)[1:]
+        if answers == 1:
+            warn_of_single_answers()
+        if self.draws is None:
+            return set_reward(group.rewards_GMD, concentration=self.concentration, mask=group.mask_GM)
+        drawn_KD = dirichlet(objectives, self.concentration, size=self.draws, seed=group.key)
+        return set_reward(group.rewards_GMD, directions=drawn_KD, mask=group.mask_GM)
+
+
+@cache
+def warn_of_single_answers() -> None:
+    """Say, once, that VPO needs sets."""
+    warnings.warn(
+        "vpo with one answer per rollout is GRPO on the mean of the objectives (E[w]·r): "
+        "ask for two or more answers to train for variety",
+        stacklevel=2,
+    )

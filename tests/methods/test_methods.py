@@ -1,0 +1,280 @@
+"""Each method's advantages on a hand-worked example, the arithmetic in a comment."""
+
+import warnings
+from math import sqrt
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tests import oracles
+from vpo import advantages, dirichlet, set_reward
+from vpo.methods import METHODS, drawn_weighting, get
+from vpo.methods.vpo import warn_of_single_answers
+
+EPS = 1e-4
+
+# One problem, four rollouts of one answer, two objectives. Under w* = (1/2, 1/2): 1, 1/2, 1/2, 0.
+SINGLE = np.array([[[[1.0, 1.0]], [[1.0, 0.0]], [[0.0, 1.0]], [[0.0, 0.0]]]])
+# One problem, three rollouts of two answers: two specialists, the same one twice, and one that does half of both.
+SETS = np.array([[[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]], [[0.5, 0.5], [0.0, 0.0]]]])
+
+
+def test_grpo():
+    # Mean 1/2; sample variance (1/4 + 0 + 0 + 1/4) / 3 = 1/6.
+    std = sqrt(1 / 6)
+    expected = [0.5 / (std + EPS), 0, 0, -0.5 / (std + EPS)]
+    np.testing.assert_allclose(advantages("grpo", SINGLE), [expected], atol=1e-7)
+
+
+def test_grpo_under_a_target():
+    # w* = (1, 0): 1, 1, 0, 0. Mean 1/2; sample variance 4 · 1/4 / 3 = 1/3.
+    step = 0.5 / (sqrt(1 / 3) + EPS)
+    expected = [[step, step, -step, -step]]
+    np.testing.assert_allclose(advantages("grpo", SINGLE, target=[1, 0]), expected, atol=1e-7)
+    np.testing.assert_allclose(advantages("grpo", SINGLE, target=[[1, 0]]), expected, atol=1e-7)
+
+
+def test_dr_grpo():
+    np.testing.assert_allclose(advantages("dr_grpo", SINGLE), [[0.5, 0, 0, -0.5]])
+
+
+def test_maxrl():
+    # (x − 1/2) / (1/2).
+    np.testing.assert_allclose(advantages("maxrl", SINGLE), [[1, 0, 0, -1]])
+
+
+def test_maxrl_is_zero_where_nothing_is_earned():
+    assert advantages("maxrl", np.zeros((1, 4, 1, 2))).tolist() == [[0, 0, 0, 0]]
+    assert advantages("maxrl", -SINGLE).tolist() == [[0, 0, 0, 0]]
+
+
+def test_gdpo():
+    # Objective 1 is 1, 1, 0, 0 and objective 2 is 1, 0, 1, 0: z = ±z0, z0 = (1/2) / (√(1/3) + ε).
+    # Half of each: z0, 0, 0, −z0. Their sample std over the batch is √(2 z0² / 3).
+    z0 = 0.5 / (sqrt(1 / 3) + EPS)
+    scale = sqrt(2 * z0**2 / 3) + EPS
+    np.testing.assert_allclose(advantages("gdpo", SINGLE), [[z0 / scale, 0, 0, -z0 / scale]], atol=1e-12)
+
+
+def test_gdpo_divides_by_the_spread_of_the_whole_batch():
+    # A second problem whose rewards are all alike adds four zeros: sample std √(2 z0² / 7).
+    z0 = 0.5 / (sqrt(1 / 3) + EPS)
+    scale = sqrt(2 * z0**2 / 7) + EPS
+    batch = np.concatenate([SINGLE, np.ones_like(SINGLE)])
+    np.testing.assert_allclose(advantages("gdpo", batch), [[z0 / scale, 0, 0, -z0 / scale], [0, 0, 0, 0]], atol=1e-12)
+
+
+def test_gdpo_keeps_objectives_apart_that_grpo_adds_up():
+    # Objective 2 varies a hundredth as much: to grpo (1, 0) is nearly as good as both, to gdpo half as good.
+    rewards = SINGLE * [1.0, 0.01]
+    both, one = advantages("grpo", rewards)[0, :2]
+    assert one > 0.95 * both
+    both, one = advantages("gdpo", rewards)[0, :2]
+    assert one == pytest.approx(0, abs=0.02 * both)
+
+
+def test_max_at_k():
+    # Sorted upward x = 0, 1/2, 1/2, 1; G = 4, k = 2, C(4, 2) = 6 pairs.
+    # s_1 = [C(0,1)·0 + C(0,0)·1/2 + C(1,0)·1/2 + C(2,0)·1] / 6 = 2 / 6
+    # s_2 = [C(1,1)·1/2 + C(1,0)·1/2 + C(2,0)·1] / 6 = 2 / 6
+    # s_3 = [C(2,1)·1/2 + C(2,0)·1] / 6 = 2 / 6
+    # s_4 = C(3,1)·1 / 6 = 3 / 6. Mean 9/24: −1/24, −1/24, −1/24, 3/24.
+    np.testing.assert_allclose(advantages("max_at_k", SINGLE), [[3 / 24, -1 / 24, -1 / 24, -1 / 24]], atol=1e-12)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.7, 1.0]), min_size=3, max_size=7), st.data())
+def test_max_at_k_against_all_subsets(rewards, data):
+    rewards = np.asarray(rewards, dtype=np.float32).astype(np.float64)
+    k = data.draw(st.integers(2, len(rewards) - 1))
+    found = advantages(get("max_at_k", k=k), rewards.reshape(1, -1, 1, 1))
+    np.testing.assert_allclose(found[0], oracles.max_at_k_weights(rewards, k), atol=1e-12)
+
+
+def test_max_at_k_is_the_gradient_of_the_expected_best():
+    """E[Σ_g A_g · ∇log π(y_g)] = (1 − k/G) ∇E[max of k]: checked exactly on a policy with one parameter.
+
+    π picks reward 1 with probability p, else 0. E[max of 2] = 1 − (1−p)², so its derivative is 2 (1−p).
+    """
+    p, rollouts, k = 0.3, 4, 2
+    total = 0.0
+    for outcome in np.ndindex(*(2,) * rollouts):
+        probability = np.prod([p if x else 1 - p for x in outcome])
+        gradients = np.array([1 / p if x else -1 / (1 - p) for x in outcome])  # d log π / dp
+        found = advantages(get("max_at_k", k=k), np.reshape(outcome, (1, rollouts, 1, 1)))[0]
+        total += probability * (found * gradients).sum()
+    assert total == pytest.approx((1 - k / rollouts) * 2 * (1 - p))
+
+
+def test_random_weighting():
+    # w = (w1, 1−w1) drawn for (seed, step, problem): rewards 1, w1, 1−w1, 0.
+    w = dirichlet(2, size=1, seed=(5, 9, 0))[0]
+    rewards = np.float32([1, w[0], w[1], 0]).astype(float)
+    expected = (rewards - rewards.mean()) / (rewards.std(ddof=1) + EPS)
+    np.testing.assert_allclose(advantages("random_weighting", SINGLE, seed=5, step=9), [expected], atol=1e-7)
+
+
+def test_random_weightings_differ_by_seed_step_and_problem_only():
+    batch = np.concatenate([SINGLE, SINGLE])
+    found = advantages("random_weighting", batch, seed=1, step=2)
+    assert not np.allclose(found[0], found[1])
+    assert not np.allclose(found, advantages("random_weighting", batch, seed=2, step=2))
+    assert not np.allclose(found, advantages("random_weighting", batch, seed=1, step=3))
+    advantages("random_weighting", batch, seed=77)
+    assert (found == advantages("random_weighting", batch, seed=1, step=2)).all()
+    assert (found[:1] == advantages("random_weighting", SINGLE, seed=1, step=2)).all()
+
+
+def test_goal_conditioned_uses_the_weighting_that_goes_into_the_prompt():
+    w = drawn_weighting(2, key=(5, 9, 0))
+    expected = advantages("grpo", SINGLE, target=w)
+    np.testing.assert_allclose(advantages("goal_conditioned", SINGLE, seed=5, step=9), expected, atol=1e-7)
+
+
+def test_multi_rlvr():
+    # Sums under (1/2, 1/2): 1/2 + 1/2 = 1, 1/2 + 1/2 = 1, 1/2 + 0. Mean 5/6; deviations 1/6, 1/6, −1/3;
+    # sample variance (1/36 + 1/36 + 4/36) / 2 = 1/12.
+    std = sqrt(1 / 12)
+    expected = [1 / 6 / (std + EPS), 1 / 6 / (std + EPS), -1 / 3 / (std + EPS)]
+    np.testing.assert_allclose(advantages("multi_rlvr", SETS), [expected], atol=1e-6)
+
+
+def test_vpo():
+    # R: two specialists E[max(w, 1−w)] = 3/4; the same one twice E[w] = 1/2; half of both 1/2. Mean 7/12;
+    # deviations 1/6, −1/12, −1/12; sample variance (4 + 1 + 1) / 144 / 2 = 1/48.
+    std = sqrt(1 / 48)
+    expected = [1 / 6 / (std + EPS), -1 / 12 / (std + EPS), -1 / 12 / (std + EPS)]
+    np.testing.assert_allclose(advantages("vpo", SETS), [expected], atol=1e-5)
+
+
+def test_vpo_pays_for_variety_where_multi_rlvr_does_not():
+    variety, twice = advantages("multi_rlvr", SETS)[0][:2]
+    assert variety == twice
+    variety, twice = advantages("vpo", SETS)[0][:2]
+    assert variety > twice
+
+
+def test_vpo_with_sampled_weights():
+    method = get("vpo", draws=100)
+    rewards = set_reward(SETS, directions=dirichlet(2, size=100, seed=(3, 4, 0)))[0].astype(np.float32)
+    expected = (rewards - rewards.mean()) / (rewards.std(ddof=1) + EPS)
+    np.testing.assert_allclose(advantages(method, SETS, seed=3, step=4), [expected], atol=1e-6)
+
+
+def test_vpo_concentration_per_objective():
+    method = get("vpo", concentration=(9.0, 1.0))
+    # E[w] = (0.9, 0.1): the specialist in objective 1 earns 0.9, half of both earns 0.5.
+    found = advantages(method, SETS)[0]
+    assert found[0] > found[1] > found[2]
+
+
+def test_vpo_anchored():
+    # λ = 1/2: half of answer 1's own 1/2, 1/2, 1/2 and half of R = 3/4, 1/2, 1/2: 5/8, 1/2, 1/2. Mean 13/24;
+    # deviations 2/24, −1/24, −1/24; sample variance 6/576 / 2 = 3/576.
+    std = sqrt(3) / 24
+    expected = [2 / 24 / (std + EPS), -1 / 24 / (std + EPS), -1 / 24 / (std + EPS)]
+    np.testing.assert_allclose(advantages("vpo_anchored", SETS), [expected], atol=1e-5)
+
+
+def test_vpo_anchored_earns_nothing_for_a_missing_first_answer():
+    # Answer 1 is missing from rollout 0: its own part is 0 and R = 1/2, so 1/4; the others earn 1/2.
+    mask = [[[0, 1], [1, 1], [1, 1]]]
+    found = advantages(get("vpo_anchored", anchor=0.5), SETS, mask=mask)
+    # 1/4, 1/2, 1/2: mean 5/12; deviations −1/6, 1/12, 1/12; sample variance 1/48.
+    std = sqrt(1 / 48)
+    np.testing.assert_allclose(found, [[-1 / 6 / (std + EPS), 1 / 12 / (std + EPS), 1 / 12 / (std + EPS)]], atol=1e-5)
+
+
+def test_vpo_anchored_between_its_ends():
+    np.testing.assert_allclose(advantages(get("vpo_anchored", anchor=0.0), SETS), advantages("vpo", SETS))
+    first_only = advantages("grpo", SETS[:, :, :1])
+    np.testing.assert_allclose(advantages(get("vpo_anchored", anchor=1.0), SETS), first_only)
+
+
+def test_single_answer_vpo_warns_once_and_is_grpo():
+    warn_of_single_answers.cache_clear()
+    with pytest.warns(UserWarning, match="vpo with one answer per rollout is GRPO on the mean"):
+        found = advantages("vpo", SINGLE)
+    np.testing.assert_allclose(found, advantages("grpo", SINGLE), atol=1e-7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        advantages("vpo", SINGLE)
+
+
+# All methods
+
+
+def example(name, problems=3, rollouts=6):
+    answers = 3 if METHODS[name].multi else 1
+    return np.random.default_rng(0).random((problems, rollouts, answers, 4))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_spread_gives_exactly_zero(name):
+    # 0.1 is not a sum of powers of two, so a mean of six would not be 0.1 to the last digit.
+    answers = 3 if METHODS[name].multi else 1
+    rewards = np.full((2, 6, answers, 4), 0.1)
+    found = advantages(name, rewards)
+    assert (found == 0).all()
+
+
+@pytest.mark.parametrize("name", ["multi_rlvr", "vpo", "vpo_anchored"])
+@given(rewards=arrays(np.float64, (3, 4), elements=st.floats(0, 1)), order=st.permutations(range(1, 3)))
+def test_rounding_noise_never_becomes_an_advantage(name, rewards, order):
+    """Rollouts with the same answers in another order differ in the last digits at most, and earn the same."""
+    group = np.stack([rewards, rewards[[0, *order]], rewards])
+    assert np.abs(advantages(name, group[None])).max() < 1e-3
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_numpy_and_torch_agree(name):
+    rewards = example(name)
+    found = advantages(name, rewards)
+    tensor = advantages(name, torch.tensor(rewards))
+    assert tensor.dtype == torch.float64
+    np.testing.assert_allclose(tensor, found, atol=1e-9)
+    short = advantages(name, torch.tensor(rewards, dtype=torch.float32))
+    assert short.dtype == torch.float32
+    np.testing.assert_allclose(short, found, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_advantages_have_mean_zero_in_their_group(name):
+    """A trainer that subtracts the group's mean leaves them as they are."""
+    np.testing.assert_allclose(advantages(name, example(name)).mean(axis=1), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_a_trainer_must_know(name):
+    method = get(name)
+    assert method.name == name
+    assert method.answers == (3 if name in ("multi_rlvr", "vpo", "vpo_anchored") else 1)
+    assert method.whole_group == (name in ("gdpo", "maxrl", "max_at_k"))
+    assert method.target_in_prompt == (name == "goal_conditioned")
+
+
+def test_there_are_ten_methods():
+    assert len(METHODS) == 10
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: get("gpro"), r"method 'gpro' is not known: did you mean 'grpo'\?"),
+        (lambda: get("xyz"), "method 'xyz' is not known: there are grpo, dr_grpo"),
+        (lambda: get("vpo", anchor=0.5), "vpo has no setting 'anchor': there are answers, concentration, draws"),
+        (lambda: get("grpo", answers=3), "grpo takes 1 answer per rollout, not 3"),
+        (lambda: get("vpo", answers=0), "answers must be 1 or more, not 0"),
+        (lambda: get("vpo", draws=0), "draws must be 1 or more, not 0"),
+        (lambda: get("vpo", concentration=0), "concentration must be finite and greater than 0, not 0"),
+        (lambda: get("random_weighting", concentration=-1), "concentration must be finite and greater than 0"),
+        (lambda: get("vpo_anchored", anchor=1.5), r"anchor must lie in 0\.\.1, not 1.5"),
+        (lambda: get("max_at_k", k=1), "k must be 2 or more for max_at_k, not 1"),
+    ],
+)
+def test_bad_settings_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
