@@ -17,6 +17,7 @@ from vpo.core.set_reward import set_reward
 from vpo.core.simplex import directions, dirichlet
 from vpo.errors import InputError
 from vpo.methods import advantages
+from vpo.pools import read_pool, write_pool
 
 __version__ = "0.1.0"
 
@@ -35,5 +36,7 @@ __all__ = [
     "first",
     "geometry",
     "pass_at_k",
+    "read_pool",
     "set_reward",
+    "write_pool",
 ]

@@ -1,0 +1,138 @@
+"""Comparisons and diagnoses as text for a terminal, and as plain data for JSON."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from vpo.core.at_k import Interval
+from vpo.diagnose import Diagnosis
+from vpo.measure import DIVERSITY, Comparison, Measure
+
+MEANINGS = {**DIVERSITY, "first": "answer 1 alone", "set": "best answer of one generation"}
+
+
+def comparison_data(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as plain data."""
+    return {
+        "pools": [
+            {
+                "path": pool.path,
+                "problems": len(pool.problems),
+                "answers_per_generation": pool.set_size,
+                "objectives": pool.objectives,
+            }
+            for pool in comparison.pools
+        ],
+        "problems": len(comparison.problems),
+        "target": comparison.target,
+        "measures": [asdict(measure) for measure in comparison.measures],
+        "notes": comparison.notes,
+    }
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """Return a comparison as a table: a row for each measure, a column for each pool and each difference."""
+    names = _short_names([pool.path for pool in comparison.pools])
+    rows = [["", *names, *(f"{name} − {names[0]}" for name in names[1:])]]
+    for title, measures in groupby(comparison.measures, key=_title):
+        rows += [[], [title], *(_row(measure) for measure in measures)]
+    lines = [_summary(comparison), "", *_aligned(rows), ""]
+    lines += [f"{m.at}: {MEANINGS[m.at]}" for m in comparison.measures if m.at in MEANINGS]
+    if len(comparison.problems) > 1:
+        lines.append("[low, high]: 95% bootstrap interval over problems")
+    if len(names) > 1:
+        lines.append("*: paired over problems, the interval of the difference excludes 0")
+    return "\n".join([*lines, *(f"note: {note}" for note in comparison.notes)])
+
+
+def diagnosis_text(found: Diagnosis) -> str:
+    """Return a diagnosis in plain words."""
+    dimensions = f"{found.dimensions:g}" if found.objectives else f"{found.dimensions:.1f}"
+    names = f": {', '.join(found.objectives)}" if found.objectives else ", different from problem to problem"
+    *shares, rest = found.shares
+    listed = ", ".join(f"{share:.0%}" for share in shares if share >= 0.005)
+    lines = [
+        f"{found.path}: {found.problems} problems, {found.answers:g} answers each, {dimensions} objectives{names}",
+        "",
+        f"effective rank     {found.effective_rank:.2f} of {dimensions}",
+        f"simplex shares     {listed}" + (f", the rest {rest:.0%}" if rest >= 0.005 else ""),
+        f"                   (of all weightings, won by the best answer of a problem, the second, …; "
+        f"{found.winners:.1f} win somewhere)",
+        f"one answer earns   {found.single:.3f}  (the best under the target, averaged over weightings)",
+        f"an ideal set       {found.ideal:.3f}  (E_w[max] of all answers)",
+        f"headroom           {_interval(found.headroom)}, {found.relative_headroom:.1%} of the ideal",
+    ]
+    if found.distinct < 3:
+        lines.append(
+            f"note               the pool has only {found.distinct:.1f} different score vectors a problem; sample one "
+            "from the\n                   untrained policy, at temperature 1, for a fair verdict"
+        )
+    for name in found.constant:
+        lines.append(f"never varies       {name}")
+    for one, other, correlation in found.same:
+        lines.append(f"says the same      {one} and {other} (correlation {_number(correlation, '+.2f')})")
+    for one, other, correlation in found.opposed:
+        lines.append(f"opposed            {one} and {other} (correlation {_number(correlation, '+.2f')})")
+    return "\n".join([*lines, "", VERDICTS[found.verdict].format(left=f"{found.relative_headroom:.1%}")])
+
+
+VERDICTS = {
+    "yes": "Verdict: yes. The objectives trade off: even the best single answer leaves {left} of what a set could "
+    "earn.\nVPO has something to train for.",
+    "weak": "Verdict: weak. The best single answer leaves only {left} of what a set could earn.\nVPO may gain a "
+    "little in search; compare it with max_at_k before you commit to it.",
+    "no": "Verdict: no. One answer is best under nearly every weighting ({left} left for a set).\nHere VPO is scalar "
+    "RL with several answers: use grpo or max_at_k, or find objectives that disagree.",
+    "flat": "Verdict: no. All answers of a problem score alike, so no method has anything to learn from here.\n"
+    "Look at the scorer first, then at the temperature the answers were sampled with.",
+}
+
+
+def _short_names(paths: Sequence[str]) -> list[str]:
+    """Return the names of the files where they tell the pools apart, else the whole paths."""
+    names = [Path(path).name.split(".")[0] for path in paths]
+    return names if len(set(names)) == len(names) else list(paths)
+
+
+def _title(measure: Measure) -> str:
+    return f"{measure.section}, by {measure.by}" if measure.by else measure.section
+
+
+def _row(measure: Measure) -> list[str]:
+    cells = ["–" if value is None else _interval(value) for value in measure.values]
+    for change in measure.differences[1:]:
+        if change is None:
+            cells.append("–")
+        else:
+            certain = change.low is not None and (change.low > 0 or change.high < 0)
+            cells.append(_interval(change, sign="+") + (" *" if certain else ""))
+    return [f"  {measure.at}", *cells]
+
+
+def _interval(interval: Interval, sign: str = "") -> str:
+    numbers = [interval.mean, interval.low, interval.high]
+    mean, low, high = ("" if number is None else _number(number, f"{sign}.3f") for number in numbers)
+    return f"{mean} [{low}, {high}]" if low else mean
+
+
+def _number(value: float, form: str) -> str:
+    return format(value, form).replace("-", "−")
+
+
+def _summary(comparison: Comparison) -> str:
+    if comparison.target is None:
+        target = "all objectives alike"
+    else:
+        target = ", ".join(f"{name} {weight:.3g}" for name, weight in comparison.target.items())
+    sizes = sorted({pool.set_size or 0 for pool in comparison.pools})
+    sets = " and ".join("mixed" if size == 0 else str(size) for size in sizes)
+    return f"{len(comparison.problems)} problems; answers per generation: {sets}; target: {target}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows with their columns aligned; a row of one cell is a title and sets no width."""
+    wide = [row for row in rows if len(row) > 1]
+    widths = [max(len(row[column]) for row in wide) for column in range(len(wide[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in rows]

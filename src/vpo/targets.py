@@ -1,0 +1,42 @@
+"""Targets: the weighting w* of the objectives that is deployed and reported, as users write it."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from vpo.core.arrays import check_weights
+from vpo.core.simplex import Floats
+from vpo.errors import InputError
+
+
+def parse_target(text: str) -> dict[str, float]:
+    """Read "gold=1,diamond=3" as weights scaled to sum 1. Objectives that are not named weigh 0."""
+    weights: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, number = (piece.strip() for piece in part.rpartition("="))
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = math.nan
+        if not (equals and name and math.isfinite(weight) and weight >= 0):
+            raise InputError(f"target must be written NAME=WEIGHT,… with weights of 0 or more, not {part!r}")
+        if name in weights:
+            raise InputError(f"target must name each objective once, and names {name!r} twice")
+        weights[name] = weight
+    total = sum(weights.values())
+    if total <= 0:
+        raise InputError(f"target must hold a weight greater than 0, not {text!r}")
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def weights_for(target: Mapping[str, float] | None, objectives: Sequence[str]) -> Floats:
+    """Return the weights in the order of the objectives, (D,). No target is the uniform one."""
+    if target is None:
+        return np.full(len(objectives), 1 / len(objectives))
+    for name in target:
+        if name not in objectives:
+            raise InputError(f"target names {name!r}, and the objectives are {', '.join(objectives)}")
+    weights_D = np.asarray([target.get(name, 0.0) for name in objectives], dtype=np.float64)
+    check_weights(weights_D, "target")
+    return weights_D
