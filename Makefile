@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-slow lint types format clean
+.PHONY: help setup test test-slow lint types format bench demo clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,6 +44,16 @@ types: $(READY)  ## check types
 format: $(READY)  ## fix style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: $(READY)  ## time the core, as ratios in one run
+	$(BIN)/python benchmarks/core.py
+
+demo: $(READY)  ## train two toy policies and measure their answers
+	$(BIN)/python examples/bandit.py --out demo
+	@echo
+	$(BIN)/vpo measure demo/grpo.jsonl demo/vpo.jsonl
+	@echo
+	$(BIN)/vpo diagnose demo/vpo.jsonl
 
 clean:  ## remove .venv and everything made
 	rm -rf $(VENV) demo .mypy_cache .pytest_cache .ruff_cache .hypothesis

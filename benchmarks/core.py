@@ -1,0 +1,87 @@
+"""Timings of the core, as ratios within one run, each beside its mark.
+
+python benchmarks/core.py [--json]
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+
+import vpo
+from vpo.methods import METHODS
+
+
+def seconds(function: Callable[[], object], repeats: int = 7) -> float:
+    """Return the best time of some repeats, the first of which warms up."""
+    times = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times[1:])
+
+
+def python_loop(rewards_BMD: np.ndarray) -> np.ndarray:
+    """The set reward as one would write it first."""
+    directions = vpo.directions(rewards_BMD.shape[-1])
+    return np.array([np.mean(np.max(directions @ rewards.T, axis=1)) for rewards in rewards_BMD])
+
+
+def extra_memory(function: Callable[[], object]) -> float:
+    """Return the peak of what a call allocates, in megabytes."""
+    function()
+    tracemalloc.start()
+    function()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 1e6
+
+
+def process_seconds(*command: str) -> float:
+    """Return the best time of some runs of a command, the interpreter's start included."""
+    return seconds(lambda: subprocess.run(command, check=True, capture_output=True), repeats=5)
+
+
+def import_seconds() -> float:
+    """Return the best time that `import vpo` takes in a new interpreter."""
+    code = "import time; start = time.perf_counter(); import vpo; print(time.perf_counter() - start)"
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True) for _ in range(6)]
+    return min(float(run.stdout) for run in runs[1:])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    rng = np.random.default_rng(0)
+
+    rewards = rng.random((4096, 3, 4))
+    np.testing.assert_allclose(vpo.set_reward(rewards), python_loop(rewards), atol=1e-12)
+    loop, fast = seconds(lambda: python_loop(rewards), repeats=3), seconds(lambda: vpo.set_reward(rewards))
+    large = rng.random((65_536, 5, 16))
+    rows = [
+        ("set_reward 4096 × 3 × 4, times faster than a Python loop", loop / fast, "at least 20"),
+        ("set_reward 65,536 × 5 × 16, extra memory, MB", extra_memory(lambda: vpo.set_reward(large)), "below 500"),
+        ("import vpo, s", import_seconds(), "below 0.3"),
+        ("vpo --help, s", process_seconds(sys.executable, "-m", "vpo", "--help"), "below 0.5"),
+    ]
+    for name, method in METHODS.items():
+        batch = rng.random((128, 8, 3 if method.multi else 1, 4))
+        taken = seconds(lambda name=name, batch=batch: vpo.advantages(name, batch))
+        rows.append((f"advantages {name} of 128 groups of 8, share of that Python loop", taken / loop, ""))
+
+    if options.json:
+        print(json.dumps([{"what": what, "figure": figure, "mark": mark} for what, figure, mark in rows], indent=2))
+        return
+    for what, figure, mark in rows:
+        print(f"{what:75} {figure:8.3f}  {mark}".rstrip())
+
+
+if __name__ == "__main__":
+    main()
