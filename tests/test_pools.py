@@ -164,7 +164,7 @@ def test_a_malformed_row_is_reported_with_its_line(tmp_path, rows, message):
 def test_bad_files_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"nowhere.jsonl: there is no such file"):
         read_pool(tmp_path / "nowhere.jsonl")
-    with pytest.raises(ValueError, match=r"pool.csv: a pool must end in .jsonl, .jsonl.gz or .parquet"):
+    with pytest.raises(ValueError, match=r"pool.csv: a file of rows must end in .jsonl, .jsonl.gz or .parquet"):
         read_pool(tmp_path / "pool.csv")
     (tmp_path / "pool.parquet").write_text("not parquet")
     with pytest.raises(ValueError, match=r"pool.parquet: the file is not Parquet"):

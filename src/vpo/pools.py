@@ -28,8 +28,8 @@ import numpy as np
 
 from vpo.core.simplex import Floats
 from vpo.errors import InputError
-from vpo.pool_files import Row, read_rows, write_rows
 from vpo.progress import progress
+from vpo.row_files import Row, read_rows, write_rows
 
 Booleans: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -90,7 +90,7 @@ def read_pool(path: str | Path) -> Pool:
     orders: dict[frozenset[str], tuple[str, ...]] = {}
     for line, value in progress(read_rows(path), f"reading {path.name}"):
         try:
-            row = _checked(value)
+            row = _checked(_without_nulls(value) if path.suffix == ".parquet" else value)
             _check_given(row, given, line)
             if row["problem"] not in builders:
                 names = orders.setdefault(frozenset(row["scores"]), tuple(row["scores"]))
@@ -105,7 +105,7 @@ def read_pool(path: str | Path) -> Pool:
 
 def write_pool(path: str | Path, rows: Iterable[Row]) -> None:
     """Write rows as a pool, in the format of the file's ending. The file appears whole or not at all."""
-    write_rows(Path(path), ({**row, **_checked(row)} for row in rows))
+    write_rows(Path(path), ({**row, **_checked(row)} for row in rows), maps=["scores"])
 
 
 class _Builder:
@@ -193,6 +193,14 @@ def _checked(row: Any) -> dict[str, Any]:
         if checked["position"] > checked["answers"]:
             raise InputError(f"position must lie in 1..{checked['answers']} (answers), not {checked['position']}")
     return checked
+
+
+def _without_nulls(row: Row) -> Row:
+    """Return a row of Parquet without the nulls that a struct column puts in place of other problems' objectives."""
+    scores = row.get("scores")
+    if not isinstance(scores, Mapping):
+        return row
+    return {**row, "scores": {name: value for name, value in scores.items() if value is not None}}
 
 
 def _check_given(row: Row, given: dict[str, tuple[bool, int]], line: int) -> None:

@@ -9,6 +9,9 @@ from typing import Any
 from vpo.core.at_k import Interval
 from vpo.diagnose import Diagnosis
 from vpo.measure import DIVERSITY, Comparison, Measure
+from vpo.score import Tally
+from vpo.tasks import Flaw, Message, Task, settings_of
+from vpo.tasks.task import P
 
 MEANINGS = {**DIVERSITY, "first": "answer 1 alone", "set": "best answer of one generation"}
 
@@ -88,6 +91,72 @@ VERDICTS = {
     "flat": "Verdict: no. All answers of a problem score alike, so no method has anything to learn from here.\n"
     "Look at the scorer first, then at the temperature the answers were sampled with.",
 }
+
+
+def task_data(task: type[Task[Any]]) -> dict[str, Any]:
+    """Return a task as plain data."""
+    return {
+        "name": task.name,
+        "summary": task.summary,
+        "settings": settings_of(task),
+        "objectives": [
+            {"name": objective.name, "meaning": objective.meaning, "weight": weight}
+            for objective, weight in zip(task.objectives, task.weights, strict=True)
+        ],
+    }
+
+
+def task_text(task: type[Task[Any]]) -> str:
+    """Return a task in some lines: its objectives with their weights, and its settings."""
+    rows = [
+        [f"  {objective.name}", f"{weight:.3f}", objective.meaning]
+        for objective, weight in zip(task.objectives, task.weights, strict=True)
+    ]
+    settings = ", ".join(f"{name}={default}" for name, default in settings_of(task).items())
+    return "\n".join([f"{task.name}: {task.summary}", *_aligned(rows), f"  settings: {settings or 'none'}"])
+
+
+def problem_data(task: Task[P], problem: P, prompt: Sequence[Message]) -> dict[str, Any]:
+    """Return a problem, its prompt and its gold answer as plain data."""
+    gold = task.gold(problem)
+    scores = None if gold is None else dict(zip(task.names, task.score(problem, gold), strict=True))
+    return {"id": problem.id, "prompt": list(prompt), "gold": gold, "scores": scores}
+
+
+def problem_text(task: Task[P], problem: P, prompt: Sequence[Message], *, colour: bool) -> str:
+    """Return a problem for people: the prompt, the gold answer and its scores, the picture."""
+    data = problem_data(task, problem, prompt)
+    parts = [f"{task.name} {problem.id}"]
+    parts += [f"── {message['role']} ──\n{message['content']}" for message in prompt]
+    if data["gold"] is not None:
+        scores = ", ".join(f"{name} {score:.3g}" for name, score in data["scores"].items())
+        parts.append(f"── gold answer ──\n{data['gold']}\n{scores}")
+    picture = task.picture(problem, [data["gold"]] if data["gold"] else [], colour=colour)
+    return "\n\n".join([*parts, *([picture] if picture else [])])
+
+
+def flaws_text(task: str, graded: int, flaws: Sequence[Flaw]) -> str:
+    """Return how many gold answers score as they should, and those that do not."""
+    lines = [f"{task}: {graded - len(flaws)} of {graded} gold answers score as they should"]
+    for flaw in flaws:
+        scores = ", ".join(f"{name} {score:.3g}" for name, score in flaw.scores.items() if score < 1)
+        lines.append(f"  {flaw.problem}: {scores or 'there is no gold answer'}")
+        lines += [f"    {line}" for line in flaw.answer.splitlines()]
+    return "\n".join(lines)
+
+
+def tally_text(tally: Tally, pool: str) -> str:
+    """Return what became of some completions."""
+    data = tally.data()
+    rows = [[f"  {name}", f"{mean:.3f}"] for name, mean in data["mean"].items()]
+    return "\n".join(
+        [
+            f"{tally.completions} completions, {tally.answers} answers: {data['parsed']:.1%} could be read, "
+            f"{data['repeated']:.1%} repeat an earlier one of their set, {data['solved']:.1%} solve",
+            *_aligned(rows),
+            f"written to {pool}; next: vpo measure {pool}",
+        ]
+    )
 
 
 def _short_names(paths: Sequence[str]) -> list[str]:

@@ -1,16 +1,18 @@
-"""The files a pool lies in: rows out of JSONL and Parquet, each with its place, and rows into them."""
+"""Files of rows: out of JSONL and Parquet, each row with the number of its line, and into them."""
 
 import gzip
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from vpo.errors import InputError
 
 Row: TypeAlias = Mapping[str, Any]
+
+FORMS = (".jsonl", ".jsonl.gz", ".parquet")
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, Any]]:
@@ -21,14 +23,20 @@ def read_rows(path: Path) -> Iterator[tuple[int, Any]]:
     yield from _parquet_rows(path) if form == ".parquet" else _json_rows(path, form)
 
 
-def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows in the format of the file's ending. The file appears whole or not at all."""
+def write_rows(path: Path, rows: Iterable[Row], *, maps: Sequence[str] = ()) -> None:
+    """Write rows in the format of the file's ending. The file appears whole or not at all.
+
+    Args:
+        path: ends in .jsonl, .jsonl.gz or .parquet.
+        rows: one mapping a row.
+        maps: columns that hold name → number with other names in every row, which Parquet must be told.
+    """
     form = _form(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
         if form == ".parquet":
-            _write_parquet(temporary, list(rows))
+            _write_parquet(temporary, list(rows), maps)
         else:
             with (gzip.open if form == ".jsonl.gz" else open)(temporary, "wt", encoding="utf-8") as file:
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -40,10 +48,10 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 
 def _form(path: Path) -> str:
-    for form in (".jsonl", ".jsonl.gz", ".parquet"):
+    for form in FORMS:
         if path.name.endswith(form):
             return form
-    raise InputError(f"{path}: a pool must end in .jsonl, .jsonl.gz or .parquet")
+    raise InputError(f"{path}: a file of rows must end in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
 
 
 def _json_rows(path: Path, form: str) -> Iterator[tuple[int, Any]]:
@@ -65,28 +73,18 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
         file = parquet.ParquetFile(path)
     except pyarrow.ArrowInvalid as error:
         raise InputError(f"{path}: the file is not Parquet ({error})") from None
-    number = 0
-    for batch in file.iter_batches():
-        for row in batch.to_pylist():
-            number += 1
-            # What a row lacks is null there: as a column, and as a field of a struct.
-            row = {name: value for name, value in row.items() if value is not None}
-            scores = row.get("scores")
-            if isinstance(scores, dict):
-                row["scores"] = {name: value for name, value in scores.items() if value is not None}
-            elif isinstance(scores, list):
-                row["scores"] = dict(scores)  # the pairs of a map
-            yield number, row
+    rows = (row for batch in file.iter_batches() for row in batch.to_pylist(maps_as_pydicts="strict"))
+    yield from enumerate(rows, start=1)
 
 
-def _write_parquet(path: str, rows: list[Row]) -> None:
+def _write_parquet(path: str, rows: list[Row], maps: Sequence[str]) -> None:
     pyarrow, parquet = _pyarrow()
-    columns = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
-    for name in ("problem", "generation"):  # whole numbers and texts may stand side by side
-        columns[name] = [str(value) for value in columns[name]]
-    scores = [list(row["scores"].items()) for row in rows]
-    # A map keeps the objectives of each row; a struct would fill those of other problems with nulls.
-    columns["scores"] = pyarrow.array(scores, type=pyarrow.map_(pyarrow.string(), pyarrow.float64()))
+    columns: dict[str, Any] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values: list[Any] = [row.get(name) for row in rows]
+        # A map keeps the names of each row; a struct, the default, would fill those of other rows with nulls.
+        kind = pyarrow.map_(pyarrow.string(), pyarrow.float64()) if name in maps else None
+        columns[name] = pyarrow.array([list(value.items()) for value in values] if kind else values, type=kind)
     parquet.write_table(pyarrow.table(columns), path)
 
 

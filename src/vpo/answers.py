@@ -1,0 +1,110 @@
+"""The answer-set protocol: how m answers are asked for in one completion, and how they are read back.
+
+Several answers stand in numbered tags, ``<answer_1>…</answer_1>`` to ``<answer_m>…</answer_m>``; a single one in
+``<answer>…</answer>``. What counts, exactly:
+
+- Reasoning before the first answer is skipped, with any tags in it: all up to the first ``</think>``, where
+  ``<think>`` opened it or the prompt did. Reasoning that never ends leaves no answer.
+- An answer counts once its own closing tag follows, before any other answer opens. So an unclosed answer is
+  missing, and with it nothing else: not the answers before it, not those after it.
+- Answers are placed by their number, in whatever order they stand. Of a repeated number the first that is closed
+  counts. Numbers above m are ignored.
+- No text belongs to two answers: an answer that opens inside another ends it, unclosed.
+- Without tags there is no answer.
+
+White space around an answer is dropped. An answer may be empty; that is for the task to score.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Sequence
+
+from vpo.errors import InputError
+
+THINK, END_THINK = "<think>", "</think>"
+_NUMBERED = re.compile(r"<answer_([1-9][0-9]{0,5})>")
+
+
+def instruction(answers: int) -> str:
+    """Return the text that asks for a number of answers: the rules, and the form with its tags."""
+    _check(answers)
+    if answers == 1:
+        return "Give your answer between these tags, and nothing after them:\n<answer>your answer</answer>"
+    shown = [1, 2] if answers > 4 else list(range(1, answers + 1))
+    places = ("your first answer", "a different answer")
+    form = [f"<answer_{number}>{places[number > 1]}</answer_{number}>" for number in shown]
+    if answers > 4:
+        form += ["…", f"<answer_{answers}>{places[1]}</answer_{answers}>"]
+    return (
+        f"Give {answers} different answers, numbered 1 to {answers}. Each should be as good as you can make it, and "
+        "good in another way than the others: together they are judged by the best of them under priorities that "
+        "you do not know. If you reason, do so once, before the first answer. Write each between its own tags, and "
+        "nothing after the last:\n" + "\n".join(form)
+    )
+
+
+def write(texts: Sequence[str]) -> str:
+    """Return answers in their tags, as `parse` reads them."""
+    _check(len(texts))
+    if len(texts) == 1:
+        return f"<answer>{texts[0]}</answer>"
+    return "\n".join(f"<answer_{number}>{text}</answer_{number}>" for number, text in enumerate(texts, start=1))
+
+
+def parse(completion: str, answers: int) -> list[str | None]:
+    """Return the answers of a completion by their number, None for a missing one. Takes linear time."""
+    _check(answers)
+    text = completion[reasoning_end(completion, answers) :]
+    found: list[str | None] = [None] * answers
+    missing = answers
+    if answers == 1:
+        pieces = text.split("<answer>")
+        numbers = ["1"] * (len(pieces) - 1)
+        bodies = pieces[1:]
+    else:
+        pieces = _NUMBERED.split(text)
+        numbers, bodies = pieces[1::2], pieces[2::2]
+    for number, body in zip(numbers, bodies, strict=True):
+        place = int(number) - 1
+        if place >= answers or found[place] is not None:
+            continue
+        content, closed, _ = body.partition("</answer>" if answers == 1 else f"</answer_{number}>")
+        if closed:
+            found[place] = content.strip()
+            missing -= 1
+            if not missing:
+                break
+    return found
+
+
+def reasoning_end(completion: str, answers: int) -> int:
+    """Return where the reasoning before the first answer ends: 0 without any, the end if it never does."""
+    opened, closed = completion.find(THINK), completion.find(END_THINK)
+    if closed >= 0 and not 0 <= opened < closed:
+        return closed + len(END_THINK)  # the prompt opened it
+    if opened < 0:
+        return 0
+    if answers == 1:
+        first = completion.find("<answer>")
+    else:
+        match = _NUMBERED.search(completion)
+        first = match.start() if match else -1
+    if 0 <= first < opened:
+        return 0  # not before the first answer
+    return closed + len(END_THINK) if closed >= 0 else len(completion)
+
+
+def duplicates(answers: Sequence[str | None], normal_form: Callable[[str], Hashable]) -> list[bool]:
+    """Return which answers repeat an earlier one, compared in a normal form. A missing answer repeats nothing."""
+    seen: set[Hashable] = set()
+    repeated = []
+    for answer in answers:
+        form = None if answer is None else normal_form(answer)
+        repeated.append(answer is not None and form in seen)
+        if answer is not None:
+            seen.add(form)
+    return repeated
+
+
+def _check(answers: int) -> None:
+    if answers < 1:
+        raise InputError(f"answers must be 1 or more, not {answers}")

@@ -1,0 +1,121 @@
+"""Tasks: the domains whose answers are scored as vectors. `get` gives one by name or from a file."""
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from vpo.errors import InputError
+from vpo.tasks.task import Flaw, Message, Objective, Problem, Task, Vector
+
+__all__ = [
+    "Flaw",
+    "Message",
+    "Objective",
+    "Problem",
+    "Task",
+    "Vector",
+    "find",
+    "get",
+    "names",
+    "register",
+    "settings_of",
+]
+
+GROUP = "vpo.tasks"
+
+# Where each built-in task is; they are imported when asked for.
+BUILT_IN = {
+    "maze": ("vpo.tasks.maze", "MazeTask"),
+    "musique": ("vpo.tasks.musique", "MusiqueTask"),
+    "eureqa": ("vpo.tasks.eureqa", "EureqaTask"),
+    "toolrl": ("vpo.tasks.toolrl", "ToolrlTask"),
+}
+
+_REGISTERED: dict[str, type[Task[Any]]] = {}
+
+
+def register(task: type[Task[Any]] | str | Path) -> None:
+    """Make a task known by its name: a class, or the path of a Python file that defines one."""
+    task = from_file(task) if isinstance(task, str | Path) else _checked(task, task.__qualname__)
+    if task.name in BUILT_IN:
+        raise InputError(f"task {task.name!r} is built in: give yours another name")
+    _REGISTERED[task.name] = task
+
+
+def names() -> list[str]:
+    """Return the names of all tasks: built in, registered, and of other packages' entry points in `vpo.tasks`."""
+    return list(dict.fromkeys([*BUILT_IN, *_REGISTERED, *sorted(entry_points(group=GROUP).names)]))
+
+
+def find(name: str) -> type[Task[Any]]:
+    """Return the class of a task, by name or by the path of a Python file that defines one."""
+    if name.endswith(".py"):
+        return from_file(name)
+    if name in BUILT_IN:
+        module, attribute = BUILT_IN[name]
+        found: type[Task[Any]] = getattr(importlib.import_module(module), attribute)
+        return found
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    for point in entry_points(group=GROUP, name=name):
+        return _checked(point.load(), f"entry point {point.value}")
+    near = difflib.get_close_matches(name, names(), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names())}"
+    raise InputError(f"task {name!r} is not known: {hint}")
+
+
+def get(name: str, **settings: Any) -> Task[Any]:
+    """Return a task by name, or from a .py file, with settings such as ``size=13`` or ``data="folder"``."""
+    task = find(name)
+    known = settings_of(task)
+    for setting in settings:
+        if setting not in known:
+            listed = f"there are {', '.join(known)}" if known else "it has none"
+            raise InputError(f"task {task.name} has no setting {setting!r}: {listed}")
+    return task(**settings)
+
+
+def settings_of(task: type[Task[Any]]) -> dict[str, Any]:
+    """Return the settings of a task, the keywords of its constructor, with their defaults."""
+    parameters = inspect.signature(task).parameters
+    return {name: parameter.default for name, parameter in parameters.items()}
+
+
+def from_file(path: str | Path) -> type[Task[Any]]:
+    """Return the one task that a Python file defines."""
+    if not Path(path).is_file():
+        raise InputError(f"{path}: there is no such file (of a task)")
+    spec = importlib.util.spec_from_file_location(f"vpo_task_{Path(path).stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    defined = [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value) and issubclass(value, Task) and value.__module__ == module.__name__
+    ]
+    if len(defined) != 1:
+        raise InputError(f"{path}: the file must define one subclass of vpo.tasks.Task, not {len(defined)}")
+    return _checked(defined[0], str(path))
+
+
+def _checked(task: Any, place: str) -> type[Task[Any]]:
+    """Refuse a class that is not a whole task."""
+    if not (inspect.isclass(task) and issubclass(task, Task)):
+        raise InputError(f"{place}: a task must be a subclass of vpo.tasks.Task, not {task!r}")
+    for attribute in ("name", "summary", "objectives", "weights"):
+        if not hasattr(task, attribute):
+            raise InputError(f"{place}: the task must say its {attribute}")
+    if len(task.weights) != len(task.objectives) or abs(sum(task.weights) - 1) > 1e-6 or min(task.weights) < 0:
+        raise InputError(
+            f"{place}: weights must be {len(task.objectives)} numbers of 0 or more that sum to 1, not {task.weights}"
+        )
+    missing = sorted(getattr(task, "__abstractmethods__", ()))
+    if missing:
+        raise InputError(f"{place}: the task must implement {', '.join(missing)}")
+    return task

@@ -1,0 +1,123 @@
+"""eureqa: chains of masked entities (arXiv 2404.01266), a number per entity."""
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from vpo.errors import InputError
+from vpo.tasks.data import Published, field, read_data, shuffled
+from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
+from vpo.tasks.text import normalise
+
+LETTERS = "ABCDE"
+PUBLISHED = Published(
+    title="EUREQA, questions_normal_5 and questions_hard_5",
+    hub="vincentleebang/EUREQA",
+    files={"normal": "normal_5", "hard": "hard_5"},
+    hub_splits={"normal": "questions_normal_5", "hard": "questions_hard_5"},
+)
+_LINE = re.compile(r"^[ \t]*(?:entity[ _])?([A-E])[ \t]*[:=][ \t]*(\S[^\n]*)$", re.MULTILINE | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class EureqaProblem:
+    """A narrative of masked entities.
+
+    Attributes:
+        id: the level and number of the row.
+        narrative: the sentences, in which masks stand for entities.
+        masks: how each hidden entity is written in the narrative, first to last; at most five.
+        entities: their names.
+    """
+
+    id: str
+    narrative: str
+    masks: tuple[str, ...]
+    entities: tuple[str, ...]
+
+
+class EureqaTask(Task[EureqaProblem]):
+    """Narratives of masked entities; an answer names them, a line each, such as ``A: Marie Curie``.
+
+    entity_X is 1 if the name is the gold one after normalising case, articles, punctuation and underscores; entities
+    that a narrative does not have are 1. An answer that names nothing scores 0 everywhere.
+    """
+
+    name: ClassVar[str] = "eureqa"
+    summary: ClassVar[str] = "chains of masked entities: name all five"
+    objectives: ClassVar[tuple[Objective, ...]] = tuple(
+        Objective(f"entity_{letter}", f"entity {letter} is named rightly") for letter in LETTERS
+    )
+    weights: ClassVar[Vector] = (0.2,) * 5
+
+    def __init__(self, *, data: str | None = None) -> None:
+        """Make the task.
+
+        Args:
+            data: file or folder of EUREQA, or "hub".
+        """
+        self.data = data
+
+    def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[EureqaProblem]:
+        """Return the published splits: "train" is all of normal_5 and half of hard_5, "test" the other half."""
+        check_split(split, ("train", "test"), self.name)
+        hard = shuffled(self._part("hard"), seed=0)
+        half = len(hard) // 2
+        return take([*self._part("normal"), *hard[:half]] if split == "train" else hard[half:], count)
+
+    def _part(self, part: str) -> list[EureqaProblem]:
+        rows = read_data(self.name, PUBLISHED, self.data, part)
+        return [_problem(row, f"{part}-{number}", place) for number, (place, row) in enumerate(rows)]
+
+    def question(self, problem: EureqaProblem) -> list[Message]:
+        """Return the narrative and the form of an answer."""
+        listed = "\n".join(
+            f"{letter}: the name of {mask}" for letter, mask in zip(LETTERS, problem.masks, strict=False)
+        )
+        content = (
+            "In this text, names of entities are masked. Each follows from what is said about it.\n\n"
+            f"{problem.narrative}\n\nName the masked entities, one a line:\n{listed}"
+        )
+        return [{"role": "user", "content": content}]
+
+    def score(self, problem: EureqaProblem, answer: str) -> Vector:
+        """Return 1 for each entity that is named rightly."""
+        named = read_names(answer)
+        if not named:
+            return (0.0,) * len(self.objectives)
+        right = [
+            float(named.get(letter) == normalise(entity))
+            for letter, entity in zip(LETTERS, problem.entities, strict=False)
+        ]
+        return (*right, *[1.0] * (len(self.objectives) - len(right)))
+
+    def normal_form(self, answer: str) -> Hashable:
+        """Return the normalised names."""
+        return tuple(sorted(read_names(answer).items()))
+
+    def gold(self, problem: EureqaProblem) -> str:
+        """Return the gold names."""
+        return "\n".join(f"{letter}: {name}" for letter, name in zip(LETTERS, problem.entities, strict=False))
+
+
+def read_names(answer: str) -> dict[str, str]:
+    """Return letter → normalised name; of a letter that is named twice, the first."""
+    named: dict[str, str] = {}
+    for letter, name in _LINE.findall(answer):
+        if normal := normalise(name):
+            named.setdefault(letter.upper(), normal)
+    return named
+
+
+def _problem(row: Mapping[str, Any], name: str, place: str) -> EureqaProblem:
+    question = field(row, "question", (str, list), place)
+    masks, entities = field(row, "entity_masks", list, place), field(row, "entities", list, place)
+    if len(masks) != len(entities) or not 2 <= len(masks) <= len(LETTERS) + 1:
+        raise InputError(f"{place}: entity_masks and entities must both hold 2 to {len(LETTERS) + 1} texts")
+    return EureqaProblem(
+        id=name,
+        narrative=question if isinstance(question, str) else " ".join(question),
+        masks=tuple(masks[:-1]),  # the last entity is shown
+        entities=tuple(entities[:-1]),
+    )

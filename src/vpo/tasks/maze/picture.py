@@ -1,0 +1,66 @@
+"""Pictures of a maze with routes: coloured text for a terminal, PNG or SVG for a page."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vpo.errors import InputError
+from vpo.tasks.maze.world import BONUS, DIAMOND, END, GOLD, LAVA, OPEN, START, WALL, Maze
+
+# Told apart by people who do not see all colours (the palette of Okabe and Ito), and as terminal colours.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+ANSI = (34, 31, 32, 35, 36, 33)
+TILES = {WALL: "#3B3F46", OPEN: "#FFFFFF", START: "#E8EEF7", END: "#E8EEF7", BONUS: "#F2F2F2"}
+TILES |= {GOLD: "#F6D776", DIAMOND: "#B9E3F2", LAVA: "#F3A08C"}
+SIGNS = {WALL: "██", OPEN: " ·", START: " S", END: " E", BONUS: " B", GOLD: " G", DIAMOND: " D", LAVA: " L"}
+
+
+def text(maze: Maze, routes: Sequence[str] = (), *, colour: bool = True) -> str:
+    """Return the maze as text, two characters a cell; the cells of a route, given as moves, carry its number."""
+    stepped: dict[int, int] = {}
+    for place, cells in reversed(list(enumerate(maze.walk(route) for route in routes))):
+        stepped |= dict.fromkeys(cells, place)
+    lines = []
+    for row in range(maze.size):
+        line = ""
+        for cell in range(row * maze.size, (row + 1) * maze.size):
+            number = stepped.get(cell)
+            sign = SIGNS[maze.cells[cell]]
+            if number is not None:
+                sign = f"{(number + 1) % 10}{sign[1] if sign[1] != '·' else ' '}"
+                sign = f"\033[1;{ANSI[number % len(ANSI)]}m{sign}\033[0m" if colour else sign
+            line += sign
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def draw(maze: Maze, routes: Sequence[str], path: str | Path, *, labels: Sequence[str] = ()) -> None:
+    """Draw the maze with routes, given as moves, as coloured lines into a file that ends in .png or .svg."""
+    if Path(path).suffix not in (".png", ".svg"):
+        raise InputError(f"{path}: a picture must end in .png or .svg")
+    try:
+        from matplotlib.figure import Figure
+        from matplotlib.patches import Rectangle
+    except ImportError:
+        raise InputError("pictures need matplotlib: pip install 'vpo[report]'") from None
+    figure = Figure(figsize=(4.2, 4.2 + (0.3 if labels else 0)), layout="constrained")
+    axes = figure.add_subplot()
+    for cell, tile in enumerate(maze.cells):
+        row, column = divmod(cell, maze.size)
+        square = Rectangle((column, row), 1, 1, facecolor=TILES[tile], edgecolor="#C9CCD1", linewidth=0.5)
+        axes.add_patch(square)
+        if tile in (START, END, GOLD, DIAMOND, LAVA, BONUS):
+            axes.text(column + 0.5, row + 0.52, tile, ha="center", va="center", fontsize=9, color="#444444")
+    paths = [maze.walk(route) for route in routes]
+    for number, cells in enumerate(paths):
+        # Routes that share a cell run side by side.
+        aside = 0.5 + 0.5 * (number - (len(paths) - 1) / 2) / max(len(paths), 2)
+        xs = [cell % maze.size + aside for cell in cells]
+        ys = [cell // maze.size + aside for cell in cells]
+        label = labels[number] if number < len(labels) else None
+        axes.plot(xs, ys, color=COLOURS[number % len(COLOURS)], linewidth=2.2, alpha=0.9, label=label)
+        axes.plot(xs[-1:], ys[-1:], "o", color=COLOURS[number % len(COLOURS)], markersize=4)
+    axes.set(xlim=(0, maze.size), ylim=(maze.size, 0), aspect="equal")
+    axes.axis("off")
+    if labels:
+        figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    figure.savefig(path, dpi=150)

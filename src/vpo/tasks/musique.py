@@ -1,0 +1,147 @@
+"""musique: questions of two to four hops over twenty paragraphs (arXiv 2108.00573), a number per hop and the answer."""
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from vpo import answers as protocol
+from vpo.errors import InputError
+from vpo.tasks.data import Published, field, read_data, shuffled
+from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
+from vpo.tasks.text import between, normalise, word_f1
+
+HOPS = 4
+CITATIONS = 4  # how many different citations count
+PER_HOPS = 100  # questions of each number of hops in the test split: 300 in all
+PUBLISHED = Published(
+    title="MuSiQue-Ans, musique_ans_v1.0_train.jsonl and musique_ans_v1.0_dev.jsonl",
+    hub="dgslibisey/MuSiQue",
+    files={"train": "train", "dev": "dev"},
+    hub_splits={"train": "train", "dev": "validation"},
+)
+
+FORM = """\
+Cite the paragraphs that the answer rests on by their numbers, at most four of them, then answer in a few words:
+<support>numbers of the paragraphs, such as 3, 12</support>
+<answer>the answer</answer>"""
+
+
+@dataclass(frozen=True)
+class MusiqueProblem:
+    """A question with its paragraphs.
+
+    Attributes:
+        id: as in the data set; it begins with the number of hops.
+        question: the question.
+        paragraphs: (title, text) of each, numbered from 1 in the prompt.
+        hops: the number of the gold paragraph of each hop, from 1.
+        gold: the answer and its aliases.
+    """
+
+    id: str
+    question: str
+    paragraphs: tuple[tuple[str, str], ...]
+    hops: tuple[int, ...]
+    gold: tuple[str, ...]
+
+
+class MusiqueTask(Task[MusiqueProblem]):
+    """Questions over twenty numbered paragraphs; an answer cites paragraphs and answers in a few words.
+
+    hop_i is 1 if the gold paragraph of hop i is among the first four different citations; hops that a question does
+    not have are 1. answer_f1 is SQuAD's word F1, the best over the aliases. Without an answer all are 0.
+    """
+
+    name: ClassVar[str] = "musique"
+    summary: ClassVar[str] = "multi-hop questions over twenty paragraphs: cite the hops and answer"
+    objectives: ClassVar[tuple[Objective, ...]] = (
+        *(Objective(f"hop_{hop}", f"the gold paragraph of hop {hop} is cited") for hop in range(1, HOPS + 1)),
+        Objective("answer_f1", "word F1 with the gold answer or an alias"),
+    )
+    weights: ClassVar[Vector] = (1 / 7, 1 / 7, 1 / 7, 1 / 7, 3 / 7)
+    wraps_single: ClassVar[bool] = False
+
+    def __init__(self, *, data: str | None = None) -> None:
+        """Make the task.
+
+        Args:
+            data: file or folder of MuSiQue-Ans, or "hub".
+        """
+        self.data = data
+
+    def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[MusiqueProblem]:
+        """Return questions: "train", "dev" (all of it), or "test": of dev, 100 each of two, three and four hops."""
+        check_split(split, ("train", "dev", "test"), self.name)
+        part = "train" if split == "train" else "dev"
+        found = [_problem(row, place) for place, row in read_data(self.name, PUBLISHED, self.data, part)]
+        return take(_stratified(found) if split == "test" else found, count)
+
+    def question(self, problem: MusiqueProblem) -> list[Message]:
+        """Return the paragraphs, the question, and the form of an answer."""
+        paragraphs = "\n\n".join(
+            f"[{number}] {title}\n{text}" for number, (title, text) in enumerate(problem.paragraphs, start=1)
+        )
+        return [{"role": "user", "content": f"{paragraphs}\n\nQuestion: {problem.question}\n\n{FORM}"}]
+
+    def parse(self, completion: str, answers: int) -> list[str | None]:
+        """Return the answers; a single one is all that follows the reasoning."""
+        if answers > 1:
+            return protocol.parse(completion, answers)
+        return [completion[protocol.reasoning_end(completion, 1) :].strip() or None]
+
+    def score(self, problem: MusiqueProblem, answer: str) -> Vector:
+        """Return a number per hop and the word F1 of the answer."""
+        citations, text = read_answer(answer)
+        if not normalise(text):
+            return (0.0,) * len(self.objectives)
+        counted = set(citations[:CITATIONS])
+        hops = [float(hop in counted) for hop in problem.hops]
+        beyond = [1.0] * (HOPS - len(hops))
+        return (*hops, *beyond, max(word_f1(text, gold) for gold in problem.gold))
+
+    def normal_form(self, answer: str) -> Hashable:
+        """Return which citations count, and the normalised answer."""
+        citations, text = read_answer(answer)
+        return frozenset(citations[:CITATIONS]), normalise(text)
+
+    def gold(self, problem: MusiqueProblem) -> str:
+        """Return the gold citations and answer."""
+        return f"<support>{', '.join(map(str, problem.hops))}</support>\n<answer>{problem.gold[0]}</answer>"
+
+
+def read_answer(answer: str) -> tuple[list[int], str]:
+    """Return the different citations, in order, and the text of an answer; nothing where its tags are missing."""
+    support = between(answer, "<support>", "</support>") or ""
+    numbers = [int(number) for number in re.findall(r"[0-9]+", support) if len(number) <= 4]
+    return list(dict.fromkeys(numbers)), between(answer, "<answer>", "</answer>") or ""
+
+
+def _problem(row: Mapping[str, Any], place: str) -> MusiqueProblem:
+    paragraphs = field(row, "paragraphs", list, place)
+    numbers = {paragraph["idx"]: number for number, paragraph in enumerate(paragraphs, start=1)}
+    hops = []
+    for hop in field(row, "question_decomposition", list, place):
+        if hop.get("paragraph_support_idx") not in numbers:
+            raise InputError(
+                f"{place}: paragraph_support_idx must name a paragraph, not {hop.get('paragraph_support_idx')}"
+            )
+        hops.append(numbers[hop["paragraph_support_idx"]])
+    if not 1 <= len(hops) <= HOPS:
+        raise InputError(f"{place}: question_decomposition must hold 1 to {HOPS} hops, not {len(hops)}")
+    return MusiqueProblem(
+        id=field(row, "id", str, place),
+        question=field(row, "question", str, place),
+        paragraphs=tuple((paragraph["title"], paragraph["paragraph_text"]) for paragraph in paragraphs),
+        hops=tuple(hops),
+        gold=(field(row, "answer", str, place), *(row.get("answer_aliases") or ())),
+    )
+
+
+def _stratified(problems: Sequence[MusiqueProblem]) -> list[MusiqueProblem]:
+    """Return up to 100 questions of each number of hops, picked with a fixed seed, in the order of the data."""
+    chosen: set[str] = set()
+    for hops in (2, 3, 4):
+        bucket = [problem.id for problem in problems if len(problem.hops) == hops]
+        chosen.update(shuffled(bucket, seed=42)[:PER_HOPS])
+    return [problem for problem in problems if problem.id in chosen]
