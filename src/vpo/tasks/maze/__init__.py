@@ -101,7 +101,7 @@ class MazeTask(Task[Maze]):
     def solved(self, vector: Sequence[float]) -> bool:
         """Return whether all of one treasure was collected without lava: the best that most mazes allow."""
         completion, gold, diamond, avoid_lava = vector
-        return completion == 1 and avoid_lava == 1 and (gold == 1 or diamond == 1)
+        return bool(completion == 1 and avoid_lava == 1 and (gold == 1 or diamond == 1))
 
     def gold(self, problem: Maze) -> str:
         """Return a best route under the uniform weighting."""

@@ -1,0 +1,93 @@
+"""Rates of parsing and scoring on one core, each beside its mark.
+
+python benchmarks/tasks.py [--json]
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from copy import deepcopy
+from random import Random
+
+from vpo.answers import parse
+from vpo.tasks.maze import MazeTask
+from vpo.tasks.maze.oracle import oracle
+from vpo.tasks.maze.world import make_maze
+from vpo.tasks.tool_data import from_prepared
+from vpo.tasks.toolrl import ToolrlTask, canonical
+
+HOSTILE = ("<answer_1>", "<answer_2>", "<answer_", "</answer_1>", "<think>", "</think>", "<answer_1><", "<", "a")
+
+
+def seconds(function: Callable[[], object], repeats: int = 5) -> float:
+    """Return the best time of some repeats."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def maze_answers_a_second() -> float:
+    task = MazeTask()
+    mazes = task.problems("train", count=50)
+    pairs = [(maze, route) for maze in mazes for route in task.demonstrations(maze, 40, Random(maze.id))]
+    fresh = [(make_maze(9, 42, place // 40), route) for place, (_, route) in enumerate(pairs)]
+    return len(pairs) / seconds(lambda: task.score_many(*zip(*fresh, strict=True)))
+
+
+def tool_answers_a_second() -> float:
+    """Answers with two calls of four arguments each, one of them wrong."""
+    task = ToolrlTask()
+    calls = [
+        {"name": name, "parameters": {"city": "New York City", "days": 3, "units": ["C", "mm"], "verbose": True}}
+        for name in ("weather", "forecast")
+    ]
+    row = {"gold_calls": deepcopy(calls), "system": "tools", "user": "question"}
+    problem = from_prepared(row, "b", "here")
+    calls[1]["parameters"]["city"] = "York"
+    lines = "\n".join(canonical(call) for call in calls)
+    answer = f"<think>Two calls will do.</think>\n<tool_call>\n{lines}\n</tool_call>"
+    answers = [answer] * 2000
+    assert task.score(problem, answer) == (1, 1, 1, (1 + (3 + 0.5) / 4) / 2)
+    return len(answers) / seconds(lambda: task.score_many([problem] * len(answers), answers))
+
+
+def hostile_milliseconds() -> float:
+    texts = [unit * (1_000_000 // len(unit)) for unit in HOSTILE]
+    return max(seconds(lambda text=text: parse(text, 3)) for text in texts) * 1000
+
+
+def oracle_milliseconds() -> float:
+    mazes = [make_maze(9, 1, index) for index in range(20)]
+    oracle(mazes[0])  # imports
+
+    def run() -> None:
+        oracle.cache_clear()
+        for maze in mazes:
+            oracle(maze)
+
+    return seconds(run, repeats=3) / len(mazes) * 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    rows = [
+        ("maze answers scored a second", maze_answers_a_second(), "at least 20,000"),
+        ("tool answers scored a second", tool_answers_a_second(), "at least 2,000"),
+        ("a hostile completion of 1 MB parsed, ms, the slowest of nine", hostile_milliseconds(), "below 50"),
+        ("oracle of a 9×9 maze, ms", oracle_milliseconds(), ""),
+    ]
+    if options.json:
+        print(json.dumps([{"what": what, "figure": figure, "mark": mark} for what, figure, mark in rows], indent=2))
+        return
+    for what, figure, mark in rows:
+        print(f"{what:65} {figure:12,.1f}  {mark}".rstrip())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+import json
+
+import pytest
+
+from tests.tasks.rows import eureqa_row
+from vpo.tasks.eureqa import EureqaTask
+
+GOLD = "A: Ada Example\nB: The Long Film\nC: Sampleton\nD: River Test\nE: Land 0"
+
+
+@pytest.fixture
+def task(tmp_path):
+    for name, rows in (("questions_normal_5.jsonl", 8), ("questions_hard_5.jsonl", 13)):
+        lines = (json.dumps(eureqa_row(number)) + "\n" for number in range(rows))
+        (tmp_path / name).write_text("".join(lines))
+    return EureqaTask(data=str(tmp_path))
+
+
+@pytest.fixture
+def problem(task):
+    return task._part("normal")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GOLD, (1, 1, 1, 1, 1)),
+        ("A: ada_example\nB: a long film\nc: SAMPLETON!\nEntity D: the River Test\nentity_E = land_0", (1, 1, 1, 1, 1)),
+        ("E: Land 0\nA: Ada Example", (1, 0, 0, 0, 1)),
+        ("A: Ada Example, Bob\nB: x", (0, 0, 0, 0, 0)),  # a list of guesses is no name
+        ("A: Bob\nA: Ada Example", (0, 0, 0, 0, 0)),  # the first name of a letter counts
+        ("A:\nB: Long Film", (0, 1, 0, 0, 0)),
+        ("Ada Example", (0, 0, 0, 0, 0)),
+        ("", (0, 0, 0, 0, 0)),
+        ("A: the", (0, 0, 0, 0, 0)),
+        ("F: Atlantic Ocean", (0, 0, 0, 0, 0)),
+        ("A: " + "Ada Example " * 10_000, (0, 0, 0, 0, 0)),
+    ],
+)
+def test_hand_worked_answers(task, problem, text, expected):
+    assert task.score(problem, text) == expected
+
+
+def test_the_last_entity_is_shown_and_not_asked_for(task, problem):
+    content = task.ask(problem, 2)[0]["content"]
+    assert "E: the name of Country E" in content
+    assert "F:" not in content
+    assert "Ada" not in content
+    assert len(problem.entities) == 5
+
+
+def test_splits_are_as_published(task):
+    """Train: all of normal_5 and half of hard_5, rounded down; test: the other half."""
+    train, test = task.problems("train"), task.problems("test")
+    assert len(train) == 8 + 6
+    assert len(test) == 7
+    assert not {problem.id for problem in train} & {problem.id for problem in test}
+    # The order of datasets.Dataset.shuffle(seed=0) for 13 rows.
+    assert [problem.id for problem in test] == [f"hard-{place}" for place in HARD_ORDER[6:]]
+
+
+HARD_ORDER = [10, 2, 7, 4, 5, 12, 0, 3, 6, 9, 11, 8, 1]
+
+
+def test_the_shuffle_is_that_of_datasets():
+    datasets = pytest.importorskip("datasets")
+    shuffled = datasets.Dataset.from_dict({"n": list(range(13))}).shuffle(seed=0)
+    assert shuffled["n"][:] == HARD_ORDER
+
+
+def test_shorter_chains_have_ones_for_the_entities_they_lack(tmp_path):
+    row = eureqa_row()
+    short = {**row, "entity_masks": row["entity_masks"][:4], "entities": row["entities"][:4]}
+    (tmp_path / "hard_5.jsonl").write_text(json.dumps(short) + "\n")
+    (problem,) = EureqaTask(data=str(tmp_path / "hard_5.jsonl"))._part("hard")
+    task = EureqaTask()
+    assert task.score(problem, "A: Ada Example\nB: x\nC: Sampleton") == (1, 0, 1, 1, 1)
+    assert task.score(problem, "nothing") == (0, 0, 0, 0, 0)
+
+
+def test_bad_rows_are_named(tmp_path):
+    (tmp_path / "hard_5.jsonl").write_text(json.dumps({**eureqa_row(), "entities": ["one"]}) + "\n")
+    with pytest.raises(ValueError, match=r"hard_5.jsonl:1: entity_masks and entities must both hold 2 to 6 texts"):
+        EureqaTask(data=str(tmp_path / "hard_5.jsonl")).problems()
+    with pytest.raises(ValueError, match="task eureqa needs data"):
+        EureqaTask().problems()

@@ -1,0 +1,148 @@
+import json
+
+import pytest
+
+from tests.tasks.rows import musique_row
+from vpo.tasks.musique import MusiqueTask
+
+
+def task_of(tmp_path, rows, name="dev.jsonl"):
+    path = tmp_path / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return MusiqueTask(data=str(path))
+
+
+@pytest.fixture
+def two_hops(tmp_path):
+    """A question of two hops: gold paragraphs 4 and 6 in the prompt's numbers, answer "Lake Vostok"."""
+    task = task_of(tmp_path, [musique_row(2)])
+    return task, task.problems("dev")[0]
+
+
+def answer(support, text):
+    return f"<support>{support}</support><answer>{text}</answer>"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (answer("4, 6", "Lake Vostok"), (1, 1, 1, 1, 1)),
+        (answer("6 and [4]", "the lake vostok!"), (1, 1, 1, 1, 1)),  # any order, SQuAD's normal form
+        (answer("4", "Lake Vostok"), (1, 0, 1, 1, 1)),
+        (answer("6", "wrong"), (0, 1, 1, 1, 0)),
+        (answer("", "Lake Vostok"), (0, 0, 1, 1, 1)),
+        (answer("1,2,3,4", "x"), (1, 0, 1, 1, 0)),
+        (answer("1,2,3,5,4,6", "x"), (0, 0, 1, 1, 0)),  # a fifth citation does not count
+        (answer("1,1,1,1,4,6", "x"), (1, 1, 1, 1, 0)),  # four different ones do: 1, 4, 6
+        (answer(", ".join(map(str, range(1, 21))), "Lake Vostok"), (1, 0, 1, 1, 1)),  # citing everything
+        (answer("4,6", "Vostok"), (1, 1, 1, 1, 2 / 3)),  # precision 1, recall 1/2
+        (answer("4,6", "Lake Vostok in the far south"), (1, 1, 1, 1, 4 / 7)),  # 2 of 5 words (no article), 2 of 2
+        (answer("4,6", "Vostok Lake"), (1, 1, 1, 1, 1)),  # an alias
+        (answer("4,6", ""), (0, 0, 0, 0, 0)),  # no answer: all zero
+        (answer("4,6", "the"), (0, 0, 0, 0, 0)),  # nothing left of it
+        ("<support>4, 6</support>", (0, 0, 0, 0, 0)),
+        ("<answer>Lake Vostok</answer>", (0, 0, 1, 1, 1)),
+        ("Lake Vostok", (0, 0, 0, 0, 0)),
+        (answer("4,6", "Lake Vostok" + " or that" * 1000), (1, 1, 1, 1, 4 / 2004)),  # a very long answer
+        (answer("9" * 5000, "Lake Vostok"), (0, 0, 1, 1, 1)),
+        (answer("４, ６", "Lake Vostok"), (0, 0, 1, 1, 1)),  # digits of another script
+    ],
+)
+def test_hand_worked_answers(two_hops, text, expected):
+    task, problem = two_hops
+    assert task.score(problem, text) == pytest.approx(expected)
+
+
+def test_copying_the_question_earns_little(two_hops):
+    task, problem = two_hops
+    assert task.score(problem, answer("", problem.question))[-1] <= 0.2
+
+
+def test_the_alias_counts_where_it_is_better(tmp_path):
+    task = task_of(tmp_path, [musique_row(2, answer="Saint Petersburg", aliases=["Leningrad"])])
+    assert task.score(task.problems("dev")[0], answer("", "leningrad"))[-1] == 1
+
+
+def test_four_hops_have_four_numbers(tmp_path):
+    task = task_of(tmp_path, [musique_row(4)])
+    problem = task.problems("dev")[0]
+    assert problem.hops == (4, 6, 8, 10)
+    assert task.score(problem, answer("10, 4", "Lake Vostok")) == (1, 0, 0, 1, 1)
+
+
+def test_a_single_answer_is_all_that_follows_the_reasoning(two_hops):
+    task, problem = two_hops
+    text = f"<think>perhaps {answer('1', 'x')}</think>{answer('4,6', 'Lake Vostok')}"
+    (found,) = task.parse(text, 1)
+    assert task.score(problem, found) == (1, 1, 1, 1, 1)
+
+
+def test_answers_of_a_set_keep_their_own_tags(two_hops):
+    task, problem = two_hops
+    text = f"<answer_1>{answer('4', 'Vostok')}</answer_1><answer_2>{answer('6', 'Lake Vostok')}</answer_2>"
+    vectors = task.score_many([problem] * 3, task.parse(text, 3))
+    assert vectors.tolist() == [[1, 0, 1, 1, pytest.approx(2 / 3)], [0, 1, 1, 1, 1], [0, 0, 0, 0, 0]]
+
+
+def test_the_prompt_numbers_the_paragraphs_from_one(two_hops):
+    task, problem = two_hops
+    content = task.ask(problem, 3)[0]["content"]
+    assert "[1] Title 0\nParagraph 0 speaks" in content
+    assert "[20] Title 19" in content
+    assert problem.question in content
+    assert "<answer_3>" in content
+    assert "<answer_1>" not in task.ask(problem, 1)[0]["content"]
+
+
+def test_answers_that_count_alike_are_the_same(two_hops):
+    task, _ = two_hops
+    assert task.normal_form(answer("4,6", "Lake Vostok")) == task.normal_form(answer("6, 4", "the lake vostok."))
+    assert task.normal_form(answer("4,6", "x")) != task.normal_form(answer("4,5", "x"))
+
+
+def test_the_test_split_is_stratified_by_hops(tmp_path):
+    rows = [musique_row(hops) for hops in (2, 3, 4) for _ in range(130)]
+    task = task_of(tmp_path, rows)
+    test = task.problems("test")
+    assert [sum(len(problem.hops) == hops for problem in test) for hops in (2, 3, 4)] == [100, 100, 100]
+    assert len(task.problems("dev")) == 390
+    assert [problem.id for problem in test] == [problem.id for problem in task.problems("test")]
+
+
+def test_folders_hold_both_parts(tmp_path):
+    for name, rows in (
+        ("musique_ans_v1.0_train.jsonl", [musique_row()] * 3),
+        ("musique_ans_v1.0_dev.jsonl", [musique_row()]),
+    ):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = MusiqueTask(data=str(tmp_path))
+    assert len(task.problems("train")) == 3
+    assert len(task.problems("dev")) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"id": "x"}, "dev.jsonl:1: paragraphs must be list, not NoneType"),
+        ({**musique_row(), "answer": None}, "dev.jsonl:1: answer must be str, not NoneType"),
+        ({**musique_row(), "question_decomposition": []}, "question_decomposition must hold 1 to 4 hops, not 0"),
+        (
+            {**musique_row(), "question_decomposition": [{"paragraph_support_idx": 99}]},
+            "paragraph_support_idx must name a paragraph, not 99",
+        ),
+    ],
+)
+def test_bad_rows_are_named(tmp_path, row, message):
+    with pytest.raises(ValueError, match=message):
+        task_of(tmp_path, [row]).problems("dev")
+
+
+def test_missing_data_says_where_to_get_it(tmp_path):
+    with pytest.raises(ValueError, match=r"task musique needs data: get MuSiQue-Ans.*--data PATH"):
+        MusiqueTask().problems()
+    with pytest.raises(ValueError, match="there is no such file or folder"):
+        MusiqueTask(data=str(tmp_path / "nowhere")).problems()
+    with pytest.raises(ValueError, match="no file of task musique is there: its name must contain 'dev'"):
+        MusiqueTask(data=str(tmp_path)).problems()
+    with pytest.raises(ValueError, match="split 'tset' is not one of musique: there are train, dev, test"):
+        MusiqueTask(data=str(tmp_path)).problems("tset")

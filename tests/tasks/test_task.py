@@ -1,0 +1,248 @@
+"""What holds for every task, and how users add their own."""
+
+import json
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tasks.rows import eureqa_row, musique_row, toolrl_row
+from vpo import advantages, set_reward
+from vpo.answers import write
+from vpo.tasks import find, get, names, register, settings_of
+from vpo.tasks.eureqa import EureqaTask
+from vpo.tasks.eureqa import _problem as eureqa_problem
+from vpo.tasks.maze import MazeTask
+from vpo.tasks.musique import MusiqueTask
+from vpo.tasks.musique import _problem as musique_problem
+from vpo.tasks.tool_data import from_rlla
+from vpo.tasks.toolrl import ToolrlTask
+
+CALL = '<think>t</think><tool_call>\n{"name": "f", "parameters": {"x": [1, true], "y": "a b"}}\n</tool_call>'
+PROBLEMS = {
+    "maze": (MazeTask(), MazeTask().problems(count=1)[0]),
+    "musique": (MusiqueTask(), musique_problem(musique_row(3), "here")),
+    "eureqa": (EureqaTask(), eureqa_problem(eureqa_row(), "e", "here")),
+    "toolrl": (ToolrlTask(), from_rlla(toolrl_row(CALL), "t", "here")),
+}
+PIECES = [
+    *("<answer>", "</answer>", "<answer_1>", "</answer_1>", "<answer_2>", "</answer_2>", "<think>", "</think>"),
+    *("<support>", "</support>", "<tool_call>", "</tool_call>", "<response>", "</response>", "\n", " ", "3", "99"),
+    *('{"name": "f", "parameters": {"x": 1}}', '{"name": "f"', "[[[[", "null", "U", "RRRR", "A: Ada", "B:", "\x00"),
+]
+anything = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8))).map("".join)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@given(completion=anything, answers=st.integers(1, 4))
+def test_any_text_yields_vectors_and_never_raises(name, completion, answers):
+    task, problem = PROBLEMS[name]
+    found = task.parse(completion, answers)
+    assert len(found) == answers
+    vectors = task.score_many([problem] * answers, found)
+    assert vectors.shape == (answers, len(task.objectives))
+    assert ((vectors >= 0) & (vectors <= 1)).all()
+    for answer, vector in zip(found, vectors, strict=True):
+        assert isinstance(task.solved(vector), bool)
+        if answer is not None:
+            hash(task.normal_form(answer))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@given(text=anything)
+def test_any_answer_yields_a_vector(name, text):
+    task, problem = PROBLEMS[name]
+    vector = task.score(problem, text)
+    assert len(vector) == len(task.objectives)
+    assert all(0 <= score <= 1 for score in vector)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_set_reward_ignores_order_and_duplicates_and_multi_rlvr_counts_them(name):
+    task, problem = PROBLEMS[name]
+    gold = task.gold(problem)
+    poor = {"maze": "R", "musique": "<answer>x</answer>", "eureqa": "A: x\nB: Long Film", "toolrl": CALL[:16]}[name]
+
+    def rewards(*texts):
+        return task.score_many([problem] * 3, task.parse(write(texts), 3))
+
+    def total(matrix):
+        return float((matrix @ np.asarray(task.weights)).sum())
+
+    one, other = rewards(gold, poor, ""), rewards("", poor, gold)
+    assert set_reward(one) == pytest.approx(set_reward(other))
+    twice = rewards(gold, gold, "")
+    assert set_reward(twice) == pytest.approx(set_reward(rewards(gold, "", "")))
+    assert total(twice) == pytest.approx(2 * total(rewards(gold, "", "")))
+    # In a group of three, a copy of the gold answer is worth nothing to vpo, and everything to multi_rlvr.
+    group = np.stack([twice, rewards(gold, "", ""), rewards("", "", "")])[None]
+    assert advantages("vpo", group)[0, 0] == pytest.approx(advantages("vpo", group)[0, 1])
+    assert advantages("multi_rlvr", group)[0, 0] > advantages("multi_rlvr", group)[0, 1] + 0.5
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_an_answer_in_the_answer_of_another_counts_once(name):
+    task, problem = PROBLEMS[name]
+    nested = f"<answer_1><answer_2><answer_3>{task.gold(problem)}</answer_3></answer_2></answer_1>"
+    vectors = task.score_many([problem] * 3, task.parse(nested, 3))
+    assert (vectors.sum(axis=1) > 0).sum() == 1
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_very_long_answer_earns_nothing_more(name):
+    task, problem = PROBLEMS[name]
+    for text in (task.gold(problem) + " x" * 500_000, "x " * 500_000 + task.gold(problem), "<" * 1_000_000):
+        assert sum(task.score(problem, text)) <= sum(task.expected(problem))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_gold_answer_scores_as_it_should_and_solves(name):
+    task, problem = PROBLEMS[name]
+    assert list(task.validate([problem])) == [None]
+    assert task.solved(task.score(problem, task.gold(problem)))
+    assert not task.solved([0.0] * len(task.objectives))
+    assert task.demonstrations(problem, 3, Random(0))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_target_is_written_into_the_prompt(name):
+    task, problem = PROBLEMS[name]
+    target = [1.0] + [0.0] * (len(task.objectives) - 1)
+    content = task.ask(problem, 2, target)[-1]["content"]
+    assert f"{task.names[0]} 100%" in content
+    assert f"{task.names[1]} 0%" in content
+    assert f"{task.names[0]} 100%" not in task.ask(problem, 2)[-1]["content"]
+    with pytest.raises(ValueError, match="target must hold"):
+        task.ask(problem, 2, [1.0])
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_objectives_and_weights_fit(name):
+    task, _ = PROBLEMS[name]
+    assert task.name == name
+    assert sum(task.weights) == pytest.approx(1)
+    assert len(task.weights) == len(task.objectives)
+    assert all(objective.meaning for objective in task.objectives)
+
+
+def test_weights_are_as_published():
+    assert MusiqueTask.weights == pytest.approx((1 / 7,) * 4 + (3 / 7,))
+    for task in (MazeTask, EureqaTask, ToolrlTask):
+        assert len(set(task.weights)) == 1
+
+
+# Tasks of users
+
+OWN = """
+from dataclasses import dataclass
+from vpo.tasks import Objective, Task
+
+@dataclass(frozen=True)
+class Sum:
+    id: str
+    a: int
+    b: int
+
+class Sums(Task[Sum]):
+    name = "sums"
+    summary = "adding two numbers"
+    objectives = (Objective("right", "the sum is right"), Objective("short", "few characters"))
+    weights = (0.7, 0.3)
+
+    def __init__(self, *, largest: int = 9) -> None:
+        self.largest = largest
+
+    def problems(self, split="test", *, count=None):
+        return [Sum(f"{split}-{i}", i, self.largest) for i in range(count or 5)]
+
+    def question(self, problem):
+        return [{"role": "user", "content": f"{problem.a} + {problem.b} = ?"}]
+
+    def score(self, problem, answer):
+        return float(answer.strip() == str(problem.a + problem.b)), float(len(answer) < 4)
+
+    def gold(self, problem):
+        return str(problem.a + problem.b)
+"""
+
+
+@pytest.fixture
+def own_file(tmp_path):
+    path = tmp_path / "sums.py"
+    path.write_text(OWN)
+    return path
+
+
+def test_a_task_of_a_file(own_file):
+    task = get(str(own_file), largest=20)
+    problems = task.problems(count=3)
+    assert list(task.validate(problems)) == [None] * 3
+    assert task.score_many(problems, task.parse(write(["20", "1", "a long one"]), 3)).tolist() == [
+        [1, 1],
+        [0, 1],
+        [0, 0],
+    ]
+    assert "0 + 20 = ?" in task.ask(problems[0], 2)[0]["content"]
+    assert settings_of(find(str(own_file))) == {"largest": 9}
+
+
+def test_a_registered_task_is_known_by_its_name(own_file, monkeypatch):
+    monkeypatch.setattr("vpo.tasks._REGISTERED", {})
+    register(own_file)
+    assert "sums" in names()
+    assert get("sums").name == "sums"
+    with pytest.raises(ValueError, match="task 'sumz' is not known: did you mean 'sums'"):
+        get("sumz")
+
+
+def test_tasks_of_other_packages_are_found_by_their_entry_point(tmp_path, monkeypatch):
+    (tmp_path / "sums_package.py").write_text(OWN)
+    about = tmp_path / "sums_package-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: sums-package\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[vpo.tasks]\nsums = sums_package:Sums\nbad = json:dumps\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert {"sums", "bad"} <= set(names())
+    assert get("sums").problems(count=1)[0].id == "test-0"
+    with pytest.raises(ValueError, match="entry point json:dumps: a task must be a subclass of"):
+        get("bad")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: "x = 1", "must define one subclass of vpo.tasks.Task, not 0"),
+        (lambda text: text.replace("(0.7, 0.3)", "(0.7, 0.7)"), "weights must be 2 numbers of 0 or more that sum to 1"),
+        (lambda text: text.replace("(0.7, 0.3)", "(1.0,)"), "weights must be 2 numbers"),
+        (lambda text: text.replace('summary = "adding two numbers"', ""), "the task must say its summary"),
+        (lambda text: text.replace("def score(", "def scores("), "the task must implement score"),
+    ],
+)
+def test_a_task_that_is_not_whole_is_refused(own_file, change, message):
+    own_file.write_text(change(OWN))
+    with pytest.raises(ValueError, match=message):
+        get(str(own_file))
+
+
+def test_bad_names_are_refused(tmp_path, own_file):
+    with pytest.raises(ValueError, match=r"nowhere.py: there is no such file"):
+        get(str(tmp_path / "nowhere.py"))
+    with pytest.raises(ValueError, match="task maze has no setting 'width': there are size, compact"):
+        get("maze", width=3)
+    own_file.write_text(OWN.replace('"sums"', '"maze"'))
+    with pytest.raises(ValueError, match="task 'maze' is built in"):
+        register(own_file)
+
+
+def test_validate_reports_what_does_not_score(tmp_path):
+    row = musique_row()
+    row["answer"] = "the"  # nothing is left of it in SQuAD's normal form
+    row["answer_aliases"] = []
+    (tmp_path / "dev.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(musique_row()) + "\n")
+    task = MusiqueTask(data=str(tmp_path))
+    flaw, fine = task.validate(task.problems("dev"))
+    assert fine is None
+    assert flaw.problem == row["id"]
+    assert flaw.scores == {"hop_1": 0, "hop_2": 0, "hop_3": 0, "hop_4": 0, "answer_f1": 0}

@@ -1,0 +1,207 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.tasks.rows import toolrl_row
+from vpo.tasks.tool_data import from_bfcl, from_rlla
+from vpo.tasks.toolrl import Call, ToolrlTask, match
+
+TASK = ToolrlTask()
+
+
+def call(name, **parameters):
+    return json.dumps({"name": name, "parameters": parameters})
+
+
+def calls(*lines, think="I need tools."):
+    return "\n".join([f"<think>{think}</think>", "<tool_call>", *lines, "</tool_call>"])
+
+
+def problem_of(*lines):
+    gold = calls(*lines) if lines else "<think>t</think><response>Hello.</response>"
+    return from_rlla(toolrl_row(gold), "p", "here")
+
+
+WEATHER = problem_of(call("weather", city="New York City", days=3))
+TALK = problem_of()
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (calls(call("weather", city="New York City", days=3)), (1, 1, 1, 1)),
+        (calls(call("weather", days=3.0, city="new york city")), (1, 1, 1, 1)),  # order and case mean nothing
+        (calls(call("weather", city="New York City")), (1, 1, 2 / 3, 1 / 2)),  # keys: 1 of 1, 1 of 2
+        (calls(call("weather", city="New York City", days=3, unit="C")), (1, 1, 4 / 5, 1)),  # keys: 2 of 3, 2 of 2
+        (calls(call("weather", city="York", days=3)), (1, 1, 1, (1 / 2 + 1) / 2)),  # words: 1 of 1, 1 of 3
+        (calls(call("weather", city="New York City", days="3")), (1, 1, 1, 1 / 2)),  # "3" is not 3
+        (calls(call("weather", city="New York City", days=4)), (1, 1, 1, 1 / 2)),
+        (calls(call("play", song="x")), (1, 0, 0, 0)),
+        # Names: 1 of 2, 1 of 1. The call left over scores 0: means of 1 and 0.
+        (calls(call("weather", city="New York City", days=3), call("play", song="x")), (1, 2 / 3, 1 / 2, 1 / 2)),
+        (calls(call("weather", city="New York City", days=3), "{broken"), (1, 2 / 3, 1 / 2, 1 / 2)),
+        (calls(call("weather", city="New York City", days=3), think=""), (0, 1, 1, 1)),  # no thoughts
+        ("<tool_call>" + call("weather", city="New York City", days=3) + "</tool_call>", (0, 1, 1, 1)),
+        ("<think>t</think><response>It will rain.</response>", (0, 0, 0, 0)),  # calls were due
+        ("<think>t</think>", (0, 0, 0, 0)),
+        ("<think>t</think><tool_call></tool_call>", (0, 0, 0, 0)),  # an empty answer in a valid form
+        ("<think>t</think><tool_call>" + call("weather", city="New York City", days=3), (0, 0, 0, 0)),  # unclosed
+        (f"<think><tool_call>{call('weather', city='New York City', days=3)}</tool_call></think>", (0, 0, 0, 0)),
+        (calls('["weather"]'), (1, 0, 0, 0)),
+        (calls('{"name": "weather", "parameters": [1]}'), (1, 1, 0, 0)),
+        (calls('{"name": "weather"}'), (1, 1, 0, 0)),
+        (calls("[" * 50_000), (1, 0, 0, 0)),
+        (calls(*[call("weather", city="New York City", days=3)] * 101), (0, 0, 0, 0)),  # more calls than are read
+        (calls("9" * 200_000), (0, 0, 0, 0)),
+        ("", (0, 0, 0, 0)),
+    ],
+)
+def test_hand_worked_calls(answer, expected):
+    assert TASK.score(WEATHER, answer) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("<think>t</think><response>Hello.</response>", (1, 1, 1, 1)),
+        ("<response>Hello.</response>", (0, 1, 1, 1)),
+        ("<think>t</think><response> </response>", (0, 0, 0, 0)),  # an empty answer in a valid form
+        ("<think>t</think>", (0, 0, 0, 0)),
+        (calls(call("play", song="x")), (0, 0, 0, 0)),
+        (calls(call("play", song="x")) + "<response>Hello.</response>", (0, 0, 0, 0)),
+    ],
+)
+def test_hand_worked_responses(answer, expected):
+    assert TASK.score(TALK, answer) == expected
+
+
+def test_calls_are_aligned_by_name_then_by_keys():
+    problem = problem_of(call("play", song="a", loud=True), call("play", artist="b"))
+    # The call with `artist` belongs to the second gold call wherever it stands.
+    assert TASK.score(problem, calls(call("play", artist="b"), call("play", song="a", loud=True))) == (1, 1, 1, 1)
+    # Key overlap decides, not the value: {song} with {song, loud} has F1 2/3, with {artist} 0.
+    found = TASK.score(problem, calls(call("play", song="a"), call("play", artist="z")))
+    assert found == pytest.approx((1, 1, (2 / 3 + 1) / 2, (1 / 2 + 0) / 2))
+
+
+def test_calls_of_the_same_keys_are_told_apart_by_their_values():
+    problem = problem_of(call("play", song="a"), call("play", song="b"))
+    assert TASK.score(problem, calls(call("play", song="b"), call("play", song="a"))) == (1, 1, 1, 1)
+    # The same call twice earns for one.
+    assert TASK.score(problem, calls(call("play", song="a"), call("play", song="a"))) == (1, 1, 1, 1 / 2)
+
+
+def test_calling_every_tool_earns_little():
+    tools = [call(f"tool_{number}") for number in range(19)]
+    found = TASK.score(WEATHER, calls(call("weather", city="New York City", days=3), *tools))
+    assert found == pytest.approx((1, 2 / 21, 1 / 20, 1 / 20))
+
+
+@pytest.mark.parametrize(
+    ("value", "gold", "expected"),
+    [
+        (True, True, 1),
+        ("true", True, 0),  # a boolean given as a string
+        (True, "True", 0),
+        (1, True, 0),
+        (True, 1, 0),
+        (5, 5.0, 1),
+        (5.1, 5, 0),
+        ("5", 5, 0),
+        (None, None, 1),
+        (0, None, 0),
+        ("", "", 1),
+        ("x", "", 0),
+        ("New York", "new york", 1),
+        ("a b c", "b c d", 2 / 3),
+        ([1, 2], [2, 1], 1),  # a list is a multiset
+        ([1, 1], [1, 2], 1 / 2),
+        ([1], [1, 2, 3], 1 / 2),  # precision 1, recall 1/3
+        ([], [], 1),
+        ("1", [1], 0),
+        ([1.0, {"a": 2}], [{"a": 2.0}, 1], 1),
+        ({"a": 1, "b": [2]}, {"b": [2], "a": 1}, 1),
+        ({"a": 1}, {"a": 2}, 0),
+        (float("nan"), 1, 0),
+    ],
+)
+def test_values(value, gold, expected):
+    assert match(value, gold) == pytest.approx(expected)
+
+
+def test_several_right_values():
+    gold = Call("f", {"x": 1}, {"x": [2, "two"]})
+    problem = replace(WEATHER, calls=(gold,))
+    for value, expected in ((1, 1), (2, 1), ("two", 1), (3, 0)):
+        assert TASK.score(problem, calls(call("f", x=value)))[3] == expected
+
+
+def test_bfcl_lists_the_right_values_and_may_leave_arguments_out():
+    row = {
+        "question": [[{"role": "user", "content": "Density?"}]],
+        "function": [{"name": "density", "description": "d", "parameters": {"properties": {"mass": {}}}}],
+        "ground_truth": [{"density": {"mass": [45, 45.5], "unit": ["", "kg"], "where": [{"city": ["Rome", "Roma"]}]}}],
+    }
+    problem = from_bfcl(row, "b", "here")
+    (gold,) = problem.calls
+    assert gold.parameters == {"mass": 45, "where": {"city": "Rome"}}
+    assert TASK.score(problem, problem.gold) == (1, 1, 1, 1)
+    assert TASK.score(problem, calls(call("density", mass=45.5, where={"city": "Rome"}))) == (1, 1, 1, 1)
+
+
+def test_in_a_set_the_thoughts_belong_to_each_answer():
+    body = calls(call("weather", city="New York City", days=3)).partition("</think>")[2]
+    completion = f"<think>once</think><answer_1>{body}</answer_1><answer_2><response>x</response></answer_2>"
+    first, second, third = TASK.parse(completion, 3)
+    assert TASK.score(WEATHER, first) == (1, 1, 1, 1)
+    assert second == "<think>once</think>\n<response>x</response>"
+    assert third is None
+    # Where the prompt opened the thoughts.
+    assert TASK.parse(completion.removeprefix("<think>"), 3) == [first, second, third]
+    # Without thoughts there are none.
+    assert TASK.score(WEATHER, TASK.parse(f"<answer_1>{body}</answer_1>", 3)[0]) == (0, 1, 1, 1)
+
+
+def test_the_same_calls_in_another_order_are_the_same_answer():
+    one, other = call("a", x=1, y=2), call("b")
+    assert TASK.normal_form(calls(one, other)) == TASK.normal_form(calls(other, call("a", y=2.0, x=1), think="Hm."))
+    assert TASK.normal_form(calls(one)) != TASK.normal_form(calls(other))
+    response = "<think>a</think><response>Hi.</response>"
+    assert TASK.normal_form(response) == TASK.normal_form("<response> Hi. </response>")
+
+
+def test_rows_are_read_from_files(tmp_path):
+    gold = calls(call("weather", city="Rome", days=1))
+    rows = [
+        toolrl_row(gold),
+        {"instruction": "You have tools.", "input": "Weather?", "output": gold},
+        {"id": "own", "system": "s", "user": "u", "gold_calls": [{"name": "weather", "parameters": {"city": "Rome"}}]},
+    ]
+    path = tmp_path / "test.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = ToolrlTask(data=str(tmp_path))
+    problems = task.problems("test")
+    assert [problem.id for problem in problems] == ["test-0", "test-1", "own"]
+    assert problems[1].calls == (Call("weather", {"city": "Rome", "days": 1}),)
+    assert list(task.validate(problems)) == [None, None, None]
+    assert task.ask(problems[0])[0]["role"] == "system"
+    assert "<answer_2>" in task.ask(problems[0], 2)[-1]["content"]
+    assert len(task.problems("test", count=2)) == 2
+    with pytest.raises(ValueError, match=r"count must lie in 1\.\.3, the problems of the split, not 4"):
+        task.problems("test", count=4)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"x": 1}, "test.jsonl:1: a row of toolrl must have the fields of ToolRL .* not x"),
+        (toolrl_row("nothing"), "test.jsonl:1: the gold answer must hold calls or a response, not 'nothing'"),
+        (toolrl_row(None), "test.jsonl:1: ground_truth must be str, not NoneType"),
+        ({"query": "q", "id": "s", "calling": []}, "rows of Seal-Tools need its tools beside them, in tools.jsonl"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path, row, message):
+    (tmp_path / "test.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(ValueError, match=message):
+        ToolrlTask(data=str(tmp_path)).problems()

@@ -1,0 +1,155 @@
+import json
+
+import pytest
+
+from vpo import read_pool
+from vpo.answers import write
+from vpo.cli import main
+from vpo.tasks.maze import MazeTask
+
+
+@pytest.fixture
+def completions(tmp_path):
+    task = MazeTask(size=7)
+    rows = []
+    for place, maze in enumerate(task.problems(count=3)):
+        gold = task.gold(maze)
+        rows.append({"problem": maze.id, "completion": write([gold, gold, "R"]), "tokens": 50})
+        rows.append({"problem": place, "completion": f"<answer_2>{gold}</answer_2> and <answer_3>R", "tokens": 20})
+    path = tmp_path / "completions.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+ARGUMENTS = ["--answers", "3", "--set", "size=7"]
+
+
+def test_completions_become_a_pool(tmp_path, completions, capsys):
+    pool_path = str(tmp_path / "pool.parquet")
+    assert main(["score", "maze", str(completions), "--out", pool_path, *ARGUMENTS]) == 0
+    said = capsys.readouterr().out
+    assert "6 completions, 18 answers: 66.7% could be read, 16.7% repeat an earlier one of their set" in said
+    assert f"next: vpo measure {pool_path}" in said
+    pool = read_pool(pool_path)
+    assert len(pool.problems) == 3
+    assert pool.set_size == 3
+    assert pool.objectives == ("completion", "gold", "diamond", "avoid_lava")
+    for maze in MazeTask(size=7).problems(count=3):
+        problem = pool.problems[maze.id]
+        vector = list(MazeTask().expected(maze))
+        zeros = [0, 0, 0, 0]
+        assert problem.scores_nD.tolist() == [vector, vector, zeros, zeros, vector, zeros]
+        assert problem.tokens_N.tolist() == [50, 20]
+        assert problem.answers[3:] == (None, MazeTask().gold(maze), None)
+    assert main(["measure", pool_path]) == 0
+    assert main(["diagnose", pool_path]) == 0
+
+
+def test_json(tmp_path, completions, capsys):
+    assert main(["score", "maze", str(completions), "--out", str(tmp_path / "p.jsonl"), *ARGUMENTS, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["completions"] == 6
+    assert data["parsed"] == pytest.approx(12 / 18)
+    assert data["mean"]["completion"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"problem": 0}, "completions.jsonl:1: completion must be text, not NoneType"),
+        (
+            {"problem": 100, "completion": "x"},
+            r"completions.jsonl:1: problem must lie in 0..99, the places of the split",
+        ),
+        ({"problem": "x", "completion": "x"}, "problem must be an id or a place of the split's 100 problems, not 'x'"),
+        ({"problem": 0, "completion": "x", "answers": 0}, "answers must be a whole number from 1, not 0"),
+        ([1], "a row must be an object with problem and completion"),
+        (None, "the file must hold 1 or more completions, and has none"),
+    ],
+)
+def test_bad_rows_are_named_and_nothing_is_written(tmp_path, capsys, row, message):
+    path = tmp_path / "completions.jsonl"
+    path.write_text("" if row is None else json.dumps(row) + "\n")
+    assert main(["score", "maze", str(path), "--out", str(tmp_path / "pool.jsonl")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "pool.jsonl").exists()
+
+
+# vpo tasks
+
+
+def test_tasks_are_listed(capsys):
+    assert main(["tasks"]) == 0
+    said = capsys.readouterr().out
+    for name in ("maze", "musique", "eureqa", "toolrl", "avoid_lava", "settings: size=9"):
+        assert name in said
+    assert main(["tasks", "--json"]) == 0
+    assert [task["name"] for task in json.loads(capsys.readouterr().out)][:4] == ["maze", "musique", "eureqa", "toolrl"]
+
+
+def test_a_problem_is_shown(tmp_path, capsys):
+    picture = tmp_path / "maze.svg"
+    arguments = ["tasks", "show", "maze", "--index", "2", "--answers", "4", "--target", "gold=1"]
+    assert main([*arguments, "--picture", str(picture)]) == 0
+    said = capsys.readouterr().out
+    for text in ("maze 9-4242-2", "<answer_4>", "gold 100%", "gold answer", "1S", "completion 1"):
+        assert text in said
+    assert picture.exists()
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == "9-4242-2"
+
+
+def test_gold_answers_are_validated(tmp_path, capsys):
+    assert main(["tasks", "validate", "maze", "--set", "size=7"]) == 0
+    assert "maze: 100 of 100 gold answers score as they should" in capsys.readouterr().out
+    from tests.tasks.rows import musique_row
+
+    path = tmp_path / "dev.jsonl"
+    path.write_text(json.dumps({**musique_row(), "answer": "the", "answer_aliases": []}) + "\n")
+    assert main(["tasks", "validate", "musique", "--data", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert "musique: 0 of 1 gold answers score as they should" in said
+    assert "hop_1 0" in said
+    assert main(["tasks", "validate", "musique", "--data", str(path), "--json"]) == 1
+    assert len(json.loads(capsys.readouterr().out)["flaws"]) == 1
+
+
+def test_a_task_of_a_file_is_used_everywhere(tmp_path, capsys, monkeypatch):
+    from tests.tasks.test_task import OWN
+
+    monkeypatch.setattr("vpo.tasks._REGISTERED", {})
+    (tmp_path / "sums.py").write_text(OWN)
+    own = ["--task", str(tmp_path / "sums.py")]
+    assert main(["tasks", *own]) == 0
+    assert "sums: adding two numbers" in capsys.readouterr().out
+    assert main(["tasks", "show", "sums", *own]) == 0
+    assert main(["tasks", "validate", str(tmp_path / "sums.py")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tasks", "show", "maez"], "task 'maez' is not known: did you mean 'maze'?"),
+        (["tasks", "show", "maze", "--index", "100"], "index must lie in 0..99, the problems of the split, not 100"),
+        (["tasks", "show", "maze", "--answers", "0"], "answers must be 1 or more, not 0"),
+        (["tasks", "show", "maze", "--set", "size=4"], "size must be odd and 7 or more, not 4"),
+        (["tasks", "show", "maze", "--split", "tst"], "split 'tst' is not one of maze"),
+        (["tasks", "show", "maze", "--data", "x"], "task maze has no setting 'data'"),
+        (["tasks", "show", "musique"], "task musique needs data"),
+        (["tasks", "show", "maze", "--target", "silver=1"], "target names 'silver'"),
+        (["tasks", "show", "maze", "--picture", "x.gif"], "x.gif: a picture must end in .png or .svg"),
+        (["tasks", "show", "toolrl", "--data", "hub:x"], "hub:x"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(capsys, monkeypatch, arguments, message):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("datasets.load_dataset", fail)
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("vpo: error: ")
+    assert captured.err.count("\n") == 1
+    assert message in captured.err
+
+
+def fail(repository, split):
+    raise ConnectionError("no network")
