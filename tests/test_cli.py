@@ -53,7 +53,10 @@ def test_diagnose_prints_a_verdict_and_json(pool, capsys):
         (["measure", "nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
         (["diagnose", "nowhere.parquet"], "nowhere.parquet: there is no such file"),
         (["measure", "POOL", "--k", "99"], "k must lie in 1..4, the answers of the smallest problem, not 99"),
-        (["measure", "POOL", "--target", "silver=1"], "target names 'silver', and the objectives are gold, lava"),
+        (
+            ["measure", "POOL", "--target", "silver=1"],
+            "target names 'silver', and the objectives of problem 'p0' are gold, lava",
+        ),
         (["diagnose", "POOL", "--target", "gold=-1"], "weights of 0 or more, not 'gold=-1'"),
     ],
 )

@@ -131,7 +131,13 @@ def test_distinct_counts_texts_where_there_are_any(tmp_path):
         for g, answer in enumerate(["up", "up", "down", None])
     ]
     write_pool(tmp_path / "a.jsonl", rows)
-    assert value(compare([read_pool(tmp_path / "a.jsonl")]), "diversity", "", "distinct").mean == 2
+    found = compare([read_pool(tmp_path / "a.jsonl")])
+    assert value(found, "diversity", "", "distinct").mean == 1  # score vectors
+    assert value(found, "diversity", "", "texts").mean == 2
+    # Another pool without texts: what is counted is the same in both, so texts are not.
+    write_pool(tmp_path / "b.jsonl", [{**row, "answer": None} for row in rows])
+    both = compare([read_pool(tmp_path / "a.jsonl"), read_pool(tmp_path / "b.jsonl")])
+    assert not any(measure.at == "texts" for measure in both.measures)
 
 
 def test_ragged_pools(tmp_path):
@@ -149,6 +155,7 @@ def test_ragged_pools(tmp_path):
     write_pool(tmp_path / "a.jsonl", rows)
     found = compare([read_pool(tmp_path / "a.jsonl")])
     # The smallest problem has 3 answers; with more than 6 objectives somewhere there is no hypervolume.
+    assert "k ends at 3, the answers of problem 'p0'; others have more" in found.notes
     assert {m.at for m in found.measures if m.by == "answers"} == {1, 3}
     assert not any(m.at == "hypervolume" for m in found.measures)
 
@@ -163,6 +170,25 @@ def test_tokens_make_a_dear_generation_compare_with_cheap_ones(tmp_path, scores)
     # 30 tokens buy one set of three answers or three single answers.
     expected = best_at_k(scores.reshape(6, 12, 2).mean(axis=-1), 3).mean()
     assert value(found, "best@k", "tokens", 30, pool=1).mean == pytest.approx(expected)
+
+
+def test_all_answers_are_always_reported(tmp_path):
+    pool = make_pool(tmp_path / "a.jsonl", np.random.default_rng(0).random((3, 4, 2, 2)))
+    found = compare([pool])
+    assert [m.at for m in found.measures if (m.section, m.by) == ("best@k", "answers")] == [1, 3, 5, 8]
+    assert [m.at for m in found.measures if (m.section, m.by) == ("best@k", "generations")] == [1, 3, 4]
+    few = compare([pool], ks=np.array([2, 8]))
+    assert [m.at for m in few.measures if (m.section, m.by) == ("best@k", "generations")] == [2]
+    assert any("by generations k ends at 4" in note for note in few.notes)
+
+
+def test_dear_generations_that_no_pool_can_afford(tmp_path, scores):
+    """Where one set costs more than the whole of the other pool, there is no budget to compare at."""
+    sets = make_pool(tmp_path / "sets.jsonl", scores, tokens=1000)
+    single = make_pool(tmp_path / "single.jsonl", scores.reshape(6, 12, 1, 2), tokens=10)
+    found = compare([sets, single])
+    assert not any(measure.by == "tokens" for measure in found.measures)
+    assert any("no budget in tokens" in note for note in found.notes)
 
 
 def test_the_table_marks_certain_differences(tmp_path, scores):
@@ -181,7 +207,7 @@ def test_the_table_marks_certain_differences(tmp_path, scores):
         ("=1", "target must be written NAME=WEIGHT"),
         ("gold=-1", "weights of 0 or more, not 'gold=-1'"),
         ("gold=nan", "weights of 0 or more, not 'gold=nan'"),
-        ("gold=0", "target must hold a weight greater than 0, not 'gold=0'"),
+        ("gold=0", "target must hold weights of a sum greater than 0 and finite, not 'gold=0'"),
         ("gold=1,gold=2", "names 'gold' twice"),
         ("", "target must be written NAME=WEIGHT"),
     ],
@@ -198,7 +224,7 @@ def test_bad_arguments_are_named(tmp_path, scores):
         compare([a], ks=[13])
     with pytest.raises(ValueError, match=r"k must lie in 1\.\.12.*not 0"):
         compare([a], ks=[0])
-    with pytest.raises(ValueError, match="target names 'silver', and the objectives are gold, lava"):
+    with pytest.raises(ValueError, match=r"target names .silver., and the objectives of problem .p0. are gold, lava"):
         compare([a], target={"silver": 1.0})
     with pytest.raises(ValueError, match="target must sum to 1"):
         compare([a], target={"gold": 2.0})

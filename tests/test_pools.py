@@ -129,6 +129,7 @@ BAD = [
     (["[" * 100_000 + "\n"], r"pool.jsonl:1: the line is not JSON"),
     ([{"problem": "p"}], "pool.jsonl:1: the row has no 'generation'"),
     ([row(problem=None)], "pool.jsonl:1: the row has no 'problem'"),
+    ([row(problem=True)], "pool.jsonl:1: problem must be text or a whole number, not True"),
     ([row(problem=1.5)], "pool.jsonl:1: problem must be text or a whole number, not 1.5"),
     ([row(position=0)], r"pool.jsonl:1: position must be a whole number in 1\.\.10000, not 0"),
     ([row(position=1.5)], "position must be a whole number"),
@@ -161,20 +162,96 @@ def test_a_malformed_row_is_reported_with_its_line(tmp_path, rows, message):
         read_pool(lines(tmp_path / "pool.jsonl", rows))
 
 
+def bad_file(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    return tmp_path / name
+
+
+def parquet(tmp_path, rows, **kinds):
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {name: pyarrow.array([row[name] for row in rows], type=kinds.get(name)) for name in rows[0]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "pool.parquet")
+    return tmp_path / "pool.parquet"
+
+
 def test_bad_files_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"nowhere.jsonl: there is no such file"):
         read_pool(tmp_path / "nowhere.jsonl")
     with pytest.raises(ValueError, match=r"pool.csv: a file of rows must end in .jsonl, .jsonl.gz or .parquet"):
         read_pool(tmp_path / "pool.csv")
-    (tmp_path / "pool.parquet").write_text("not parquet")
-    with pytest.raises(ValueError, match=r"pool.parquet: the file is not Parquet"):
+    (tmp_path / "folder.jsonl").mkdir()
+    with pytest.raises(ValueError, match=r"folder.jsonl: this is a folder, not a file"):
+        read_pool(tmp_path / "folder.jsonl")
+    with pytest.raises(ValueError, match=r"there is no folder .*nowhere"):
+        write_pool(tmp_path / "nowhere" / "pool.jsonl", FULL)
+    with pytest.raises(ValueError, match="a pool must hold 1 or more rows, not 0"):
+        write_pool(tmp_path / "empty.parquet", [])
+
+
+WHOLE = gzip.compress(json.dumps(row()).encode() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("pool.parquet", b"not parquet", r"pool.parquet:1: the file is not whole Parquet"),
+        ("pool.jsonl.gz", WHOLE[:50], r"pool.jsonl.gz:1: the file is not whole gzip"),
+        ("pool.jsonl.gz", WHOLE[:40] + bytes(10) + WHOLE[50:], r"pool.jsonl.gz:1: the file is not whole gzip"),
+        ("pool.jsonl", b'{"problem": "\xe9"}\n', r"pool.jsonl:1: the line is not JSON"),
+        ("pool.jsonl", b'{"problem": ' + b"9" * 5000 + b"}\n", r"pool.jsonl:1: the line is not JSON"),
+        ("pool.jsonl", b'{"scores": {"a": 1, "a": 0}}\n', r"pool.jsonl:1: .*'a' stands twice in one object"),
+        ("pool.jsonl", b'{"scores": {}, "scores": {"a": 0}}\n', r"'scores' stands twice in one object"),
+    ],
+)
+def test_damaged_files_are_one_line_with_their_place(tmp_path, name, content, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        read_pool(bad_file(tmp_path, name, content))
+    assert "\n" not in str(caught.value)
+
+
+def test_damaged_parquet_is_named(tmp_path):
+    write_pool(tmp_path / "pool.parquet", [row(generation=number) for number in range(1000)])
+    content = (tmp_path / "pool.parquet").read_bytes()
+    bad_file(tmp_path, "pool.parquet", content[:100] + bytes(200) + content[300:])
+    with pytest.raises(ValueError, match=r"pool.parquet:1: the file is not whole Parquet") as caught:
         read_pool(tmp_path / "pool.parquet")
-    (tmp_path / "pool.jsonl.gz").write_bytes(gzip.compress(json.dumps(row()).encode() * 1000)[:50])
-    with pytest.raises(ValueError, match=r"pool.jsonl.gz:1: the file is not whole gzip"):
-        read_pool(tmp_path / "pool.jsonl.gz")
-    (tmp_path / "latin.jsonl").write_bytes(b'{"problem": "\xe9"}\n')
-    with pytest.raises(ValueError, match=r"latin.jsonl:1: the line is not JSON"):
-        read_pool(tmp_path / "latin.jsonl")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_score_is_never_dropped_from_a_map(tmp_path):
+    import pyarrow
+
+    kind = pyarrow.map_(pyarrow.string(), pyarrow.float64())
+    path = parquet(tmp_path, [{**row(), "scores": [("gold", 1.0), ("gold", 0.0)]}], scores=kind)
+    with pytest.raises(ValueError, match=r"pool.parquet:1: "):
+        read_pool(path)
+    path = parquet(tmp_path, [{**row(), "scores": [1.0, 2.0]}])
+    with pytest.raises(ValueError, match=r"pool.parquet:1: scores must map 1 or more objectives to numbers"):
+        read_pool(path)
+
+
+def test_numpy_numbers_are_written(tmp_path):
+    numbers = row("a", np.int64(0), np.int32(1), gold=np.float32(0.5), lava=np.bool_(True))
+    write_pool(tmp_path / "pool.jsonl", [{**numbers, "tokens": np.int64(7), "solved": np.bool_(False)}])
+    problem = read_pool(tmp_path / "pool.jsonl").problems["a"]
+    assert problem.scores_nD.tolist() == [[0.5, 1]]
+    assert problem.tokens_N.tolist() == [7]
+
+
+def test_what_would_not_be_read_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match="row 2: position 1 of generation '0' stands in line 1 already"):
+        write_pool(tmp_path / "pool.jsonl", [row(), row()])
+    with pytest.raises(ValueError, match="row 2: solved must be in every row or in none"):
+        write_pool(tmp_path / "pool.jsonl", [row(solved=True), row(position=2)])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_written_files_have_the_rights_of_any_new_file(tmp_path):
+    write_pool(tmp_path / "pool.jsonl", FULL)
+    (tmp_path / "other").touch()
+    assert (tmp_path / "pool.jsonl").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
 def test_a_malformed_row_of_parquet_is_reported_with_its_number(tmp_path):

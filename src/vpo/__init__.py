@@ -10,11 +10,21 @@ vpo.geometry(scores)                whether a reward has trade-offs, (..., n, D)
 vpo.read_pool(path)                 a pool of scored answers, JSONL or Parquet
 """
 
-from vpo.core.at_k import Interval, best_at_k, best_of_set, bootstrap, first, pass_at_k
-from vpo.core.diversity import Diversity, diversity
-from vpo.core.geometry import Geometry, geometry
-from vpo.core.set_reward import set_reward
-from vpo.core.simplex import directions, dirichlet
+from vpo.core import (
+    Diversity,
+    Geometry,
+    Interval,
+    best_at_k,
+    best_of_set,
+    bootstrap,
+    directions,
+    dirichlet,
+    diversity,
+    first,
+    geometry,
+    pass_at_k,
+    set_reward,
+)
 from vpo.errors import InputError
 from vpo.methods import advantages
 from vpo.pools import read_pool, write_pool

@@ -5,12 +5,13 @@ drawn; and tokens, where k generations cost k times the mean tokens of the probl
 between are interpolated (no tokens earn 0, and more tokens than the pool holds earn no more than all of it).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
+from vpo.core.arrays import whole_number
 from vpo.core.at_k import Interval, best_at_k, best_at_tokens, best_of_set, bootstrap, first
 from vpo.core.diversity import diversity
 from vpo.core.simplex import Floats
@@ -24,7 +25,8 @@ TOKEN_BUDGETS = 5
 
 DIVERSITY = {
     "l1": "mean L1 distance between two answers' scores",
-    "distinct": "different answers",
+    "distinct": "different score vectors",
+    "texts": "different answers, by their text",
     "nondominated": "answers that no other beats",
     "hypervolume": "volume dominated above −0.1",
     "coverage": "best of each objective, averaged",
@@ -83,6 +85,8 @@ def compare(
         target: w*, objective → weight, of sum 1; objectives not named weigh 0. Uniform by default.
         ks: budgets in answers, and in generations where there are as many. 1, 3, 5, 10, … by default.
     """
+    if not pools:
+        raise InputError("pools must hold 1 or more pools, not 0")
     names, notes = _shared_problems(pools)
     grid, more = _fit_grid(pools, names, ks)
     tables = [_measure_pool(pool, names, target, grid) for pool in pools]
@@ -126,6 +130,7 @@ class _Grid:
     answers: tuple[int, ...]
     generations: tuple[int, ...]
     tokens: tuple[int, ...]
+    texts: bool  # whether all pools have the answers' texts
 
 
 def _shared_problems(pools: Sequence[Pool]) -> tuple[list[str], list[str]]:
@@ -153,13 +158,15 @@ def _shared_problems(pools: Sequence[Pool]) -> tuple[list[str], list[str]]:
 def _fit_grid(pools: Sequence[Pool], names: Sequence[str], ks: Sequence[int] | None) -> tuple[_Grid, list[str]]:
     """Return the budgets that every problem of every pool can serve, and notes on those that it cannot."""
     shared = [[pool.problems[name] for name in names] for pool in pools]
-    fewest = min(len(problem.scores_nD) for problems in shared for problem in problems)
-    fewest_sets = min(len(problem.set_sizes_N) for problems in shared for problem in problems)
-    for k in ks or ():
-        if not 1 <= k <= fewest:
+    everything = [problem for problems in shared for problem in problems]
+    smallest = min(everything, key=lambda problem: len(problem.scores_nD))
+    fewest, fewest_sets = len(smallest.scores_nD), min(len(problem.set_sizes_N) for problem in everything)
+    for k in () if ks is None else ks:
+        if not 1 <= whole_number(k, "k") <= fewest:
             raise InputError(f"k must lie in 1..{fewest}, the answers of the smallest problem, not {k}")
-    wanted = sorted(set(ks or DEFAULT_KS))
     notes = []
+    if fewest < max(len(problem.scores_nD) for problem in everything):
+        notes.append(f"k ends at {fewest}, the answers of problem {smallest.problem!r}; others have more")
     for pool, problems in zip(pools, shared, strict=True):
         if missing := sum(problem.missing for problem in problems):
             notes.append(f"{missing} answers missing from their sets in {pool.path} count as zeros")
@@ -168,10 +175,18 @@ def _fit_grid(pools: Sequence[Pool], names: Sequence[str], ks: Sequence[int] | N
     untold = [pool.path for pool, problems in zip(pools, shared, strict=True) if problems[0].tokens_N is None]
     if untold:
         notes.append(f"nothing is reported by tokens: {', '.join(untold)} has no field 'tokens'")
+    tokens = () if untold else _token_budgets(shared)
+    if not (untold or tokens):
+        notes.append("no budget in tokens buys a generation of every pool and is not more than the whole of another")
+    wanted = sorted({*DEFAULT_KS, fewest} if ks is None else set(ks))
+    wanted_sets = sorted({*DEFAULT_KS, fewest_sets} if ks is None else set(ks))
+    if ks is not None and max(ks) > fewest_sets:
+        notes.append(f"by generations k ends at {fewest_sets}: no pool can serve more whole ones for every problem")
     grid = _Grid(
         answers=tuple(k for k in wanted if k <= fewest),
-        generations=tuple(k for k in wanted if k <= fewest_sets),
-        tokens=() if untold else _token_budgets(shared),
+        generations=tuple(k for k in wanted_sets if k <= fewest_sets),
+        tokens=tokens,
+        texts=all(problem.answers is not None for problem in everything),
     )
     return grid, notes
 
@@ -188,41 +203,62 @@ def _token_budgets(shared: Sequence[Sequence[ProblemPool]]) -> tuple[int, ...]:
 
 def _measure_pool(pool: Pool, names: Sequence[str], target: Mapping[str, float] | None, grid: _Grid) -> _Table:
     """Return a column of numbers, one per problem, for every measure that the pool allows."""
-    rows = [
-        _measure_problem(problem, weights_for(target, problem.objectives), grid, pool.set_size is not None)
-        for problem in progress([pool.problems[name] for name in names], f"measuring {pool.path}")
-    ]
-    complete = [key for key in rows[0] if all(key in row for row in rows)]
-    return {key: np.asarray([row[key] for row in rows], dtype=np.float64) for key in complete}
+    alike: dict[Hashable, list[int]] = {}
+    for place, name in enumerate(names):
+        problem = pool.problems[name]
+        alike.setdefault((problem.set_sizes_N, len(problem.objectives)), []).append(place)
+    table: _Table = {}
+    for places in progress(list(alike.values()), f"measuring {pool.path}"):
+        columns = _measure_alike([pool.problems[names[place]] for place in places], target, grid, pool.set_size)
+        for key, column_P in columns.items():
+            table.setdefault(key, np.full(len(names), np.nan))[places] = column_P
+    # What some problems do not allow, such as the hypervolume of many objectives, is not reported for the others.
+    return {key: column for key, column in table.items() if not np.isnan(column).any()}
 
 
-def _measure_problem(problem: ProblemPool, weights_D: Floats, grid: _Grid, uniform: bool) -> dict[_Key, float]:
-    scores_n = problem.scores_nD @ weights_D
-    row = _at_budgets("best@k", scores_n, problem, grid)
-    if problem.solved_n is not None:
-        row |= _at_budgets("pass@k", problem.solved_n.astype(np.float64), problem, grid)
-    if uniform:
-        scores_NM = scores_n.reshape(len(problem.set_sizes_N), -1)
-        row["one generation", "", "first"] = float(first(scores_NM))
-        row["one generation", "", "set"] = float(best_of_set(scores_NM))
-    measured = diversity(problem.scores_nD)
+def _measure_alike(
+    problems: Sequence[ProblemPool], target: Mapping[str, float] | None, grid: _Grid, set_size: int | None
+) -> _Table:
+    """Measure problems of the same number of answers, sets and objectives, all at once."""
+    scores_PnD = np.stack([problem.scores_nD for problem in problems])
+    weights_PD = np.stack(
+        [weights_for(target, problem.objectives, f"problem {problem.problem!r}") for problem in problems]
+    )
+    scores_Pn = np.einsum("pnd,pd->pn", scores_PnD, weights_PD)
+    table = _at_budgets("best@k", scores_Pn, problems, grid)
+    solved = [problem.solved_n for problem in problems if problem.solved_n is not None]
+    if len(solved) == len(problems):
+        table |= _at_budgets("pass@k", np.stack(solved).astype(np.float64), problems, grid)
+    if set_size is not None:
+        scores_PNM = scores_Pn.reshape(len(problems), -1, set_size)
+        table["one generation", "", "first"] = first(scores_PNM)
+        table["one generation", "", "set"] = best_of_set(scores_PNM)
+    measured = diversity(scores_PnD)
     for name in DIVERSITY:
-        if (value := getattr(measured, name)) is not None:
-            row["diversity", "", name] = float(value)
-    if problem.answers is not None:
-        row["diversity", "", "distinct"] = len({text for text in problem.answers if text is not None})
-    return row
+        if (values := getattr(measured, name, None)) is not None:
+            table["diversity", "", name] = np.asarray(values, dtype=np.float64)
+    if grid.texts:
+        texts = [{text for text in problem.answers or () if text is not None} for problem in problems]
+        table["diversity", "", "texts"] = np.asarray([len(each) for each in texts], dtype=np.float64)
+    return table
 
 
-def _at_budgets(section: str, scores_n: Floats, problem: ProblemPool, grid: _Grid) -> dict[_Key, float]:
-    starts = np.cumsum([0, *problem.set_sizes_N[:-1]])
-    best_N = np.maximum.reduceat(scores_n, starts)
-    row: dict[_Key, float] = {}
-    for k, value in zip(grid.answers, best_at_k(scores_n, grid.answers), strict=True):
-        row[section, "answers", k] = float(value)
-    for k, value in zip(grid.generations, best_at_k(best_N, grid.generations), strict=True):
-        row[section, "generations", k] = float(value)
-    if grid.tokens and problem.tokens_N is not None:
-        for budget, value in zip(grid.tokens, best_at_tokens(best_N, problem.tokens_N, grid.tokens), strict=True):
-            row[section, "tokens", budget] = float(value)
-    return row
+def _at_budgets(section: str, scores_Pn: Floats, problems: Sequence[ProblemPool], grid: _Grid) -> _Table:
+    starts = np.cumsum([0, *problems[0].set_sizes_N[:-1]])
+    best_PN = np.maximum.reduceat(scores_Pn, starts, axis=1)
+    table: _Table = {}
+    by_answers, by_generations = best_at_k(scores_Pn, grid.answers), best_at_k(best_PN, grid.generations)
+    for place, k in enumerate(grid.answers):
+        table[section, "answers", k] = by_answers[:, place]
+    for place, k in enumerate(grid.generations):
+        table[section, "generations", k] = by_generations[:, place]
+    if grid.tokens:
+        by_tokens = np.stack(
+            [
+                best_at_tokens(best_N, problem.tokens_N, grid.tokens)
+                for best_N, problem in zip(best_PN, problems, strict=True)
+            ]
+        )
+        for place, budget in enumerate(grid.tokens):
+            table[section, "tokens", budget] = by_tokens[:, place]
+    return table

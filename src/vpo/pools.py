@@ -9,18 +9,20 @@ field           meaning
 ``scores``      objective → number; the same objectives for every answer of a problem
 ``solved``      optional: whether the answer solves the problem, in every row or in none
 ``tokens``      optional: tokens of the whole generation, in every row or in none
-``answer``      optional: the text, null for an answer that is missing from its set
+``answer``      optional: the text, or null
 ``answers``     optional: m, how many answers the generation was asked for; else its highest position
 ==============  ==========================================================================================
 
 An answer that is missing from a set counts as a row of zeros, written or not, so that pools of n·m answers
-compare. Other fields are allowed and not read. A file ends in .jsonl, .jsonl.gz or .parquet.
+compare. Other fields are allowed and not read. A file ends in .jsonl, .jsonl.gz or .parquet; in Parquet a null score
+is an objective that the row does not have.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -85,27 +87,53 @@ class Pool:
 def read_pool(path: str | Path) -> Pool:
     """Read a pool, refusing the first row that is wrong, with its file and line."""
     path = Path(path)
-    builders: dict[str, _Builder] = {}
-    given: dict[str, tuple[bool, int]] = {}
-    orders: dict[frozenset[str], tuple[str, ...]] = {}
-    for line, value in progress(read_rows(path), f"reading {path.name}"):
+    gathered = _Gathered()
+    for line, row in progress(read_rows(path), f"reading {path.name}"):
         try:
-            row = _checked(_without_nulls(value) if path.suffix == ".parquet" else value)
-            _check_given(row, given, line)
-            if row["problem"] not in builders:
-                names = orders.setdefault(frozenset(row["scores"]), tuple(row["scores"]))
-                builders[row["problem"]] = _Builder(row["problem"], names)
-            builders[row["problem"]].add(row, line)
+            gathered.add(_without_nulls(row) if path.suffix == ".parquet" else row, line)
         except InputError as error:
             raise InputError(f"{path}:{line}: {error}") from None
-    if not builders:
+    if not gathered.builders:
         raise InputError(f"{path}: a pool must hold 1 or more rows, and this file has none")
-    return Pool(str(path), {name: builder.build() for name, builder in builders.items()})
+    return Pool(str(path), {name: builder.build() for name, builder in gathered.builders.items()})
 
 
 def write_pool(path: str | Path, rows: Iterable[Row]) -> None:
-    """Write rows as a pool, in the format of the file's ending. The file appears whole or not at all."""
-    write_rows(Path(path), ({**row, **_checked(row)} for row in rows), maps=["scores"])
+    """Write rows as a pool, in the format of the file's ending. The file appears whole or not at all.
+
+    Rows that `read_pool` would refuse are refused here, with their number.
+    """
+    write_rows(Path(path), _checked_rows(rows), maps=["scores"])
+
+
+def _checked_rows(rows: Iterable[Row]) -> Iterator[Row]:
+    gathered = _Gathered()
+    for number, row in enumerate(rows, start=1):
+        try:
+            yield {**row, **gathered.add(row, number)}
+        except InputError as error:
+            raise InputError(f"row {number}: {error}") from None
+    if not gathered.builders:
+        raise InputError("a pool must hold 1 or more rows, not 0")
+
+
+class _Gathered:
+    """Rows seen so far, by problem."""
+
+    def __init__(self) -> None:
+        self.builders: dict[str, _Builder] = {}
+        self.given: dict[str, tuple[bool, int]] = {}
+        self.orders: dict[frozenset[str], tuple[str, ...]] = {}
+
+    def add(self, value: Any, line: int) -> Row:
+        """Take a row in and return its fields, refusing one that is wrong or contradicts an earlier one."""
+        row = _checked(value)
+        _check_given(row, self.given, line)
+        if row["problem"] not in self.builders:
+            names = self.orders.setdefault(frozenset(row["scores"]), tuple(row["scores"]))
+            self.builders[row["problem"]] = _Builder(row["problem"], names)
+        self.builders[row["problem"]].add(row, line)
+        return row
 
 
 class _Builder:
@@ -213,14 +241,14 @@ def _check_given(row: Row, given: dict[str, tuple[bool, int]], line: int) -> Non
 
 
 def _name(value: Any, field: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, str | Integral):
         raise InputError(f"{field} must be text or a whole number, not {_shown(value)}")
     return str(value)
 
 
 def _whole(value: Any, field: str, most: int) -> int:
     number = _number(value)
-    if number is None or isinstance(value, bool) or number != int(number) or not 1 <= number <= most:
+    if number is None or isinstance(value, bool | np.bool_) or number != int(number) or not 1 <= number <= most:
         raise InputError(f"{field} must be a whole number in 1..{most}, not {_shown(value)}")
     return int(number)
 
@@ -232,12 +260,12 @@ def _scores(scores: Any) -> dict[str, float]:
     for name, number in numbers.items():
         if number is None:
             raise InputError(f"scores[{name!r}] must be a finite number, not {_shown(scores[name])}")
-    return {name: number for name, number in numbers.items() if number is not None}
+    return {str(name): number for name, number in numbers.items() if number is not None}
 
 
 def _number(value: Any) -> float | None:
     """Return a finite number as a float, anything else as None."""
-    if not isinstance(value, int | float):
+    if not isinstance(value, Real | np.bool_):
         return None
     try:
         number = float(value)

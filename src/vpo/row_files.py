@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import tempfile
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,6 +20,8 @@ FORMS = (".jsonl", ".jsonl.gz", ".parquet")
 def read_rows(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield each row with the number of its line, from 1; in Parquet, the number of the row."""
     form = _form(path)
+    if path.is_dir():
+        raise InputError(f"{path}: this is a folder, not a file")
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     yield from _parquet_rows(path) if form == ".parquet" else _json_rows(path, form)
@@ -32,6 +36,8 @@ def write_rows(path: Path, rows: Iterable[Row], *, maps: Sequence[str] = ()) -> 
         maps: columns that hold name → number with other names in every row, which Parquet must be told.
     """
     form = _form(path)
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
@@ -40,7 +46,7 @@ def write_rows(path: Path, rows: Iterable[Row], *, maps: Sequence[str] = ()) -> 
         else:
             with (gzip.open if form == ".jsonl.gz" else open)(temporary, "wt", encoding="utf-8") as file:
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        os.chmod(temporary, 0o644)  # a temporary file is private
+        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
@@ -54,27 +60,51 @@ def _form(path: Path) -> str:
     raise InputError(f"{path}: a file of rows must end in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
 
 
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def _json_rows(path: Path, form: str) -> Iterator[tuple[int, Any]]:
     with (gzip.open if form == ".jsonl.gz" else open)(path, "rb") as file:
         number = 0
-        try:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, json.loads(line)
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InputError(f"{path}:{number}: the line is not JSON ({error})") from None
-        except (gzip.BadGzipFile, EOFError) as error:
-            raise InputError(f"{path}:{number + 1}: the file is not whole gzip ({error})") from None
+        while True:
+            number += 1
+            try:
+                line = file.readline()
+            except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+                raise InputError(f"{path}:{number}: the file is not whole gzip ({error})") from None
+            if not line:
+                return
+            if line.strip():
+                try:
+                    row = json.loads(line, object_pairs_hook=_without_repeats)
+                except (ValueError, RecursionError) as error:
+                    raise InputError(f"{path}:{number}: the line is not JSON ({error})") from None
+                yield number, row
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, refusing a name that stands in it twice, of which one value would be dropped."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"{repeated!r} stands twice in one object")
+    return found
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
     pyarrow, parquet = _pyarrow()
+    number = 0
     try:
-        file = parquet.ParquetFile(path)
-    except pyarrow.ArrowInvalid as error:
-        raise InputError(f"{path}: the file is not Parquet ({error})") from None
-    rows = (row for batch in file.iter_batches() for row in batch.to_pylist(maps_as_pydicts="strict"))
-    yield from enumerate(rows, start=1)
+        for batch in parquet.ParquetFile(path).iter_batches():
+            for row in batch.to_pylist(maps_as_pydicts="strict"):
+                number += 1
+                yield number, row
+    except (pyarrow.ArrowException, OSError, KeyError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}:{number + 1}: the file is not whole Parquet ({reason})") from None
 
 
 def _write_parquet(path: str, rows: list[Row], maps: Sequence[str]) -> None:

@@ -25,18 +25,25 @@ def parse_target(text: str) -> dict[str, float]:
             raise InputError(f"target must name each objective once, and names {name!r} twice")
         weights[name] = weight
     total = sum(weights.values())
-    if total <= 0:
-        raise InputError(f"target must hold a weight greater than 0, not {text!r}")
+    if not 0 < total < math.inf:
+        raise InputError(f"target must hold weights of a sum greater than 0 and finite, not {text!r}")
     return {name: weight / total for name, weight in weights.items()}
 
 
-def weights_for(target: Mapping[str, float] | None, objectives: Sequence[str]) -> Floats:
-    """Return the weights in the order of the objectives, (D,). No target is the uniform one."""
+def weights_for(target: Mapping[str, float] | None, objectives: Sequence[str], of: str = "") -> Floats:
+    """Return the weights in the order of the objectives, (D,). No target is the uniform one.
+
+    Args:
+        target: objective → weight, of sum 1.
+        objectives: their names.
+        of: whose objectives they are, such as "problem 'x'", for the message where the target names another one.
+    """
     if target is None:
         return np.full(len(objectives), 1 / len(objectives))
     for name in target:
         if name not in objectives:
-            raise InputError(f"target names {name!r}, and the objectives are {', '.join(objectives)}")
+            whose = f"the objectives of {of}" if of else "the objectives"
+            raise InputError(f"target names {name!r}, and {whose} are {', '.join(objectives)}")
     weights_D = np.asarray([target.get(name, 0.0) for name in objectives], dtype=np.float64)
     check_weights(weights_D, "target")
     return weights_D

@@ -59,7 +59,7 @@ def test_batches_and_tensors():
     ("scores", "message"),
     [
         ([1.0], r"scores must be of rank 2 or more, \(..., n, D\)"),
-        (np.zeros((0, 3)), "scores must hold 1 or more answers and objectives"),
+        (np.zeros((0, 3)), "scores must hold 1 or more pools, answers and objectives"),
         ([[np.nan, 1.0]], r"scores must be finite: scores\[0, 0\] is nan"),
     ],
 )

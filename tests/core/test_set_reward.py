@@ -220,7 +220,7 @@ def test_memory_stays_bounded():
         (lambda: set_reward(np.zeros((2, 3, 0))), r"1 or more objectives, not shape \(2, 3, 0\)"),
         (lambda: set_reward([[[0.0, 1.0], [np.nan, 0.0]]]), r"rewards must be finite: rewards\[0, 1, 0\] is nan"),
         (lambda: set_reward(torch.tensor([[0.0, torch.inf]])), r"rewards must be finite: rewards\[0, 1\] is inf"),
-        (lambda: set_reward([["a", "b"]]), "rewards must hold numbers"),
+        (lambda: set_reward([["a", "b"]]), "rewards must hold real numbers"),
         (lambda: set_reward([[1.0], [1.0, 2.0]]), "rewards must be a rectangular array"),
         (lambda: set_reward(np.zeros((3, 4)), mask=[1, 0]), r"mask must have shape \(3,\), not \(2,\)"),
         (lambda: set_reward(np.zeros((3, 4)), mask=[2, 0, 1]), "mask must be true or false .* holds 2"),

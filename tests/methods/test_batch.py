@@ -71,6 +71,21 @@ def test_a_group_with_too_few_valid_rollouts_gets_zero(name, left):
     assert (found[0] != 0).any()
 
 
+def test_a_group_with_too_few_rollouts_does_not_dilute_the_batch():
+    """gdpo divides by the spread of the batch: a group that takes no part adds no zeros to it."""
+    rewards = example("gdpo", problems=2)
+    valid = [[1] * 6, [1, 0, 0, 0, 0, 0]]
+    np.testing.assert_allclose(advantages("gdpo", rewards, valid=valid)[0], advantages("gdpo", rewards[:1])[0])
+
+
+def test_half_precision_is_taken_everywhere():
+    rewards = torch.tensor(example("vpo")).bfloat16()
+    half = {"mask": torch.ones((3, 6, 3)).bfloat16(), "valid": torch.ones((3, 6)).half()}
+    found = advantages("vpo", rewards, target=torch.full((4,), 0.25).bfloat16(), **half)
+    assert found.dtype == torch.float32
+    np.testing.assert_allclose(found, advantages("vpo", rewards.double()), atol=1e-4)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_no_valid_rollout_at_all(name):
     assert (advantages(name, example(name), valid=np.zeros((3, 6))) == 0).all()
@@ -106,7 +121,7 @@ def test_a_missing_answer_scores_nothing(name, rng):
         (lambda: advantages(get("max_at_k", k=4), np.zeros((1, 4, 1, 2))), "k must be less than the 4 rollouts"),
         (
             lambda: advantages("grpo", np.zeros((1, 4, 3, 2))),
-            r"grpo takes 1 answer per rollout, and rewards\[0\] has 3",
+            "grpo takes 1 answer per rollout, and rewards has 3",
         ),
         (lambda: advantages("vpo", np.zeros((1, 4, 3, 0))), r"rewards\[0\] must hold 1 or more answers and objectives"),
         (
@@ -126,6 +141,22 @@ def test_a_missing_answer_scores_nothing(name, rng):
         (lambda: advantages("grpo", np.zeros((1, 4, 1, 2)), mask=[[1, 1]]), r"mask\[0\] must have shape \(4, 1\)"),
         (lambda: advantages("grpo", np.zeros((1, 4, 1, 2)), valid=[[1, 1]]), r"valid\[0\] must have shape \(4,\)"),
         (lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), valid=[[1] * 4]), "valid must have one entry for each"),
+        (
+            lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), valid=True),
+            "valid must have one entry for each .* not True",
+        ),
+        (lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), seed=1.5), "seed must be a whole number, not 1.5"),
+        (lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), step=None), "step must be a whole number, not None"),
+        (lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), problems=["a"]), "problems must have one entry for each"),
+        (lambda: advantages("grpo", np.full((2, 4, 1, 2), 1e31)), r"rewards\[0\] must be at most 1e\+30 in size"),
+        (
+            lambda: advantages("grpo", [np.zeros((4, 1, 2)), torch.zeros((4, 1, 2))]),
+            r"groups must be of one kind: rewards\[1\] is .*Tensor.*rewards\[0\] .*ndarray",
+        ),
+        (
+            lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), target=[[0.5, 0.5], [0.5, 0.6]]),
+            r"target\[1\] must sum to 1 over the objectives, and it sums to 1.1",
+        ),
         (lambda: advantages("grop", np.zeros((1, 4, 1, 2))), "did you mean 'grpo'"),
     ],
 )

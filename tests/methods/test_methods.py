@@ -13,7 +13,6 @@ from hypothesis.extra.numpy import arrays
 from tests import oracles
 from vpo import advantages, dirichlet, set_reward
 from vpo.methods import METHODS, drawn_weighting, get
-from vpo.methods.vpo import warn_of_single_answers
 
 EPS = 1e-4
 
@@ -128,6 +127,20 @@ def test_random_weightings_differ_by_seed_step_and_problem_only():
     assert (found[:1] == advantages("random_weighting", SINGLE, seed=1, step=2)).all()
 
 
+def test_random_weightings_follow_the_concentration():
+    # Nearly all weight on the second objective: rollouts 1 and 3 are the good ones.
+    found = advantages(get("random_weighting", concentration=(1e-3, 100.0)), SINGLE)
+    assert found[0, 2] > 0.8 > -0.8 > found[0, 1]
+
+
+def test_named_problems_draw_the_same_wherever_they_stand():
+    batch = np.concatenate([SINGLE, SINGLE[:, ::-1]])
+    names = ["maze-3", "maze-7"]
+    found = advantages("random_weighting", batch, problems=names)
+    np.testing.assert_array_equal(advantages("random_weighting", batch[::-1], problems=names[::-1]), found[::-1])
+    np.testing.assert_array_equal(advantages("random_weighting", batch[1:], problems=names[1:]), found[1:])
+
+
 def test_goal_conditioned_uses_the_weighting_that_goes_into_the_prompt():
     w = drawn_weighting(2, key=(5, 9, 0))
     expected = advantages("grpo", SINGLE, target=w)
@@ -194,14 +207,18 @@ def test_vpo_anchored_between_its_ends():
     np.testing.assert_allclose(advantages(get("vpo_anchored", anchor=1.0), SETS), first_only)
 
 
-def test_single_answer_vpo_warns_once_and_is_grpo():
-    warn_of_single_answers.cache_clear()
-    with pytest.warns(UserWarning, match="vpo with one answer per rollout is GRPO on the mean"):
-        found = advantages("vpo", SINGLE)
+@pytest.mark.parametrize("name", ["vpo", "vpo_anchored"])
+def test_single_answers_warn_once_and_say_what_is_left(name, monkeypatch):
+    monkeypatch.setattr("vpo.methods._WARNED", set())
+    what = {"vpo": "GRPO on the mean", "vpo_anchored": "scalar RL on"}[name]
+    with pytest.warns(UserWarning, match=f"{name} with one answer per rollout is {what}") as caught:
+        found = advantages(name, SINGLE)
+    assert caught[0].filename == __file__
     np.testing.assert_allclose(found, advantages("grpo", SINGLE), atol=1e-7)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        advantages("vpo", SINGLE)
+        advantages(name, SINGLE)
+        advantages(name, SETS)
 
 
 # All methods
@@ -226,7 +243,7 @@ def test_no_spread_gives_exactly_zero(name):
 def test_rounding_noise_never_becomes_an_advantage(name, rewards, order):
     """Rollouts with the same answers in another order differ in the last digits at most, and earn the same."""
     group = np.stack([rewards, rewards[[0, *order]], rewards])
-    assert np.abs(advantages(name, group[None])).max() < 1e-3
+    assert (advantages(name, group[None]) == 0).all()
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -253,6 +270,7 @@ def test_what_a_trainer_must_know(name):
     assert method.name == name
     assert method.answers == (3 if name in ("multi_rlvr", "vpo", "vpo_anchored") else 1)
     assert method.whole_group == (name in ("gdpo", "maxrl", "max_at_k"))
+    assert method.whole_batch == (name == "gdpo")
     assert method.target_in_prompt == (name == "goal_conditioned")
 
 
@@ -272,7 +290,11 @@ def test_there_are_ten_methods():
         (lambda: get("vpo", concentration=0), "concentration must be finite and greater than 0, not 0"),
         (lambda: get("random_weighting", concentration=-1), "concentration must be finite and greater than 0"),
         (lambda: get("vpo_anchored", anchor=1.5), r"anchor must lie in 0\.\.1, not 1.5"),
-        (lambda: get("max_at_k", k=1), "k must be 2 or more for max_at_k, not 1"),
+        (lambda: get("max_at_k", k=2.5), "k must be a whole number, not 2.5"),
+        (lambda: get("vpo", answers=2.5), "answers must be a whole number, not 2.5"),
+        (lambda: get("vpo", concentration=1e9), r"concentration must lie in 1e-06\.\.1e\+06, not"),
+        (lambda: get(None), "method None is not known"),
+        (lambda: get("max_at_k", k=1), "k must be 2 or more, not 1"),
     ],
 )
 def test_bad_settings_are_named(call, message):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import array_api_compat
@@ -15,17 +16,34 @@ ArrayLike: TypeAlias = Any
 Namespace: TypeAlias = Any
 
 
+# What sums, squares and float32 can hold with room to spare.
+LARGEST = 1e30
+
+
 def as_array(value: ArrayLike, name: str) -> Array:
     """Return a numpy array or torch tensor as it is, anything else (lists, numbers) as a numpy array."""
-    if array_api_compat.is_torch_array(value) or isinstance(value, np.ndarray):
+    if array_api_compat.is_torch_array(value):
+        if value.dtype.is_complex:
+            raise InputError(f"{name} must hold real numbers, not {value.dtype}")
         return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError(f"{name} must be a plain array, not a masked one: pass the mask as an argument")
     try:
         array = np.asarray(value)
-    except ValueError as error:
-        raise InputError(f"{name} must be a rectangular array: {error}") from None
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{name} must be a rectangular array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} must hold numbers, not {array.dtype}")
+        raise InputError(f"{name} must hold real numbers, not {array.dtype}")
     return array
+
+
+def whole_number(value: Any, name: str, low: int | None = None) -> int:
+    """Return a whole number as an int, refusing other kinds of number and one below `low`."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise InputError(f"{name} must be a whole number, not {value!r}")
+    if low is not None and value < low:
+        raise InputError(f"{name} must be {low} or more, not {value}")
+    return int(value)
 
 
 def namespace(array: Array) -> Namespace:
@@ -46,13 +64,17 @@ def narrow(array: Array, like: Array) -> Array:
     Half precision comes back as float32: bfloat16 has three digits, too few to rank rewards by.
     """
     xp = namespace(array)
-    is_short = xp.isdtype(like.dtype, "real floating") and like.dtype != xp.float64
+    is_short = xp.isdtype(like.dtype, "real floating") and like.dtype.itemsize < 8
     return xp.astype(array, xp.float32, copy=False) if is_short else array
 
 
 def to_numpy(array: Array) -> np.ndarray[Any, Any]:
     """Copy a tensor to the CPU as a numpy array; a numpy array passes as it is."""
-    return np.asarray(array.detach().cpu() if array_api_compat.is_torch_array(array) else array)
+    if not array_api_compat.is_torch_array(array):
+        return np.asarray(array)
+    tensor = array.detach().cpu()
+    is_half = tensor.is_floating_point() and tensor.itemsize < 4  # numpy has no bfloat16
+    return np.asarray(tensor.float() if is_half else tensor)
 
 
 def from_numpy(array: np.ndarray[Any, Any], like: Array) -> Array:
@@ -74,13 +96,15 @@ def check_rank(array: Array, name: str, axes: str, *, batched: bool) -> None:
 
 
 def check_finite(array: Array, name: str) -> None:
-    """Refuse NaN and infinities, naming the first."""
+    """Refuse NaN, infinities and numbers beyond 1e30, naming the first."""
     xp = namespace(array)
-    finite = xp.isfinite(array)
-    if not xp.all(finite):
-        index = tuple(int(i) for i in np.argwhere(~to_numpy(finite))[0])
+    fine = xp.abs(widen(array)) <= LARGEST
+    if not xp.all(fine):
+        index = tuple(int(i) for i in np.argwhere(~to_numpy(fine))[0])
+        place = f"{name}[{', '.join(map(str, index))}]" if index else name
         value = float(array[index])
-        raise InputError(f"{name} must be finite: {name}[{', '.join(map(str, index))}] is {value}")
+        bound = f"at most {LARGEST:g} in size" if math.isfinite(value) else "finite"
+        raise InputError(f"{name} must be {bound}: {place} is {value}")
 
 
 def check_weights(weights: Array, name: str) -> None:
@@ -89,10 +113,11 @@ def check_weights(weights: Array, name: str) -> None:
     check_finite(array, name)
     if array.size and array.min() < 0:
         raise InputError(f"{name} must not be negative, and holds {array.min():g}")
-    sums = array.sum(axis=-1)
-    worst = sums.flat[np.abs(sums - 1).argmax()] if sums.size else 1.0
-    if not math.isclose(worst, 1.0, abs_tol=1e-6):
-        raise InputError(f"{name} must sum to 1 over the objectives, and a row sums to {worst:g}")
+    sums = np.atleast_1d(array.sum(axis=-1))
+    worst = int(np.abs(sums - 1).argmax()) if sums.size else 0
+    if sums.size and not math.isclose(sums[worst], 1.0, abs_tol=1e-6):
+        row = f"row {worst}" if array.ndim > 1 else "it"
+        raise InputError(f"{name} must sum to 1 over the objectives, and {row} sums to {sums[worst]:.9g}")
 
 
 def as_booleans(value: ArrayLike, name: str, like: Array, expected: Sequence[int]) -> Array:
@@ -100,8 +125,9 @@ def as_booleans(value: ArrayLike, name: str, like: Array, expected: Sequence[int
     array = to_numpy(as_array(value, name))
     if array.shape != tuple(expected):
         raise InputError(f"{name} must have shape {tuple(expected)}, not {array.shape}")
-    if array.dtype != np.bool_ and not np.isin(array, (0, 1)).all():
-        raise InputError(f"{name} must be true or false (1 or 0) everywhere, and holds {array.max():g}")
+    others = array[~np.isin(array, (0, 1))]
+    if others.size:
+        raise InputError(f"{name} must be true or false (1 or 0) everywhere, and holds {others.flat[0]:g}")
     return from_numpy(array.astype(np.bool_), like)
 
 
@@ -109,8 +135,8 @@ def as_pools(scores: ArrayLike) -> Array:
     """Return `scores` as an array of pools, (..., n, D), refusing empty ones and numbers that are not finite."""
     scores = as_array(scores, "scores")
     check_rank(scores, "scores", "n, D", batched=True)
-    if 0 in shape(scores)[-2:]:
-        raise InputError(f"scores must hold 1 or more answers and objectives, not shape {shape(scores)}")
+    if 0 in shape(scores):
+        raise InputError(f"scores must hold 1 or more pools, answers and objectives, not shape {shape(scores)}")
     check_finite(scores, "scores")
     return scores
 

@@ -1,7 +1,8 @@
 """What a pool of answers gives under a budget: best@k, pass@k, and intervals over problems."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from vpo.core.arrays import (
     narrow,
     shape,
     to_numpy,
+    whole_number,
     widen,
 )
 from vpo.core.simplex import Floats
@@ -33,23 +35,42 @@ def best_at_k(scores: ArrayLike, k: int | Sequence[int]) -> Array:
         scores: a number for each answer of the pool.
         k: how many are drawn, 1 ≤ k ≤ n. Several at once, (..., n) → (..., len(k)), cost one sort.
     """
-    scores = as_array(scores, "scores")
-    check_rank(scores, "scores", "n", batched=True)
-    check_finite(scores, "scores")
-    xp = namespace(scores)
-    ks = [int(k)] if isinstance(k, int | np.integer) else k
-    weights_nk = _order_weights(shape(scores)[-1], ks)
-    sorted_scores = xp.sort(widen(scores), axis=-1)
-    best = narrow(sorted_scores @ from_numpy(weights_nk, scores), scores)
-    return best[..., 0] if isinstance(k, int | np.integer) else best
+    return _best_at_k(scores, k, "scores")
 
 
 def pass_at_k(solved: ArrayLike, k: int | Sequence[int]) -> Array:
     """Return the chance that k answers drawn without replacement hold one that solves, (..., n) → (...)."""
     solved = as_array(solved, "solved")
     check_rank(solved, "solved", "n", batched=True)
-    booleans = as_booleans(solved, "solved", solved, shape(solved))
-    return best_at_k(widen(booleans), k)
+    return _best_at_k(widen(as_booleans(solved, "solved", solved, shape(solved))), k, "solved")
+
+
+def _best_at_k(values: ArrayLike, k: int | Sequence[int], name: str) -> Array:
+    values = as_array(values, name)
+    check_rank(values, name, "n", batched=True)
+    check_finite(values, name)
+    answers = shape(values)[-1]
+    if answers == 0:
+        raise InputError(f"{name} must hold 1 or more answers, not 0")
+    many = isinstance(k, Iterable)
+    ks = tuple(whole_number(each, "k") for each in (k if isinstance(k, Iterable) else [k]))
+    for each in ks:
+        if not 1 <= each <= answers:
+            raise InputError(f"k must lie in 1..{answers}, the size of the pool, not {each}")
+    in_order = namespace(values).sort(widen(values), axis=-1)
+    best = narrow(in_order @ from_numpy(_order_weights(answers, ks), values), values)
+    return best if many else best[..., 0]
+
+
+@lru_cache(maxsize=256)
+def _order_weights(n: int, ks: tuple[int, ...]) -> Floats:
+    """Return the chance that the i-th smallest of n is the largest of k drawn, (n, len(ks))."""
+    k_row = np.asarray(ks, dtype=np.float64)[None, :]
+    rank = np.arange(n, 1, -1, dtype=np.float64)[:, None]  # n, n−1, …, 2
+    # C(i−2, k−1) / C(i−1, k−1) = (i−k) / (i−1), from the largest, whose chance is k/n, downward.
+    ratios = np.vstack([k_row / n, np.maximum(rank - k_row, 0) / (rank - 1)])
+    weights: Floats = np.cumprod(ratios, axis=0)[::-1].astype(np.float64)
+    return weights
 
 
 def best_at_tokens(scores: ArrayLike, tokens: ArrayLike, budgets: Sequence[float]) -> Array:
@@ -74,23 +95,6 @@ def best_at_tokens(scores: ArrayLike, tokens: ArrayLike, budgets: Sequence[float
     ks = sorted({int(k) for k in (*np.floor(bought), *np.ceil(bought)) if k >= 1})
     values = [0.0, *to_numpy(best_at_k(scores, ks))] if ks else [0.0]
     return narrow(from_numpy(np.interp(bought, [0, *ks], values), scores), scores)
-
-
-def _order_weights(n: int, ks: Sequence[int]) -> Floats:
-    """Return the chance that the i-th smallest of n is the largest of k drawn, (n, len(ks))."""
-    if n == 0:
-        raise InputError("scores must hold 1 or more answers, not 0")
-    for k in ks:
-        if isinstance(k, bool) or not isinstance(k, int | np.integer):
-            raise InputError(f"k must be a whole number, not {k!r}")
-        if not 1 <= k <= n:
-            raise InputError(f"k must lie in 1..{n}, the size of the pool, not {k}")
-    k_row = np.asarray(ks, dtype=np.float64)[None, :]
-    rank = np.arange(n, 1, -1, dtype=np.float64)[:, None]  # n, n−1, …, 2
-    # C(i−2, k−1) / C(i−1, k−1) = (i−k) / (i−1), from the largest, whose chance is k/n, downward.
-    ratios = np.vstack([k_row / n, np.maximum(rank - k_row, 0) / (rank - 1)])
-    weights: Floats = np.cumprod(ratios, axis=0)[::-1].astype(np.float64)
-    return weights
 
 
 def first(scores: ArrayLike) -> Array:
@@ -136,8 +140,9 @@ def bootstrap(values: ArrayLike, *, resamples: int = 5000, confidence: float = 0
     problems = shape(values)[0]
     if problems < 2:
         raise InputError(f"values must hold 2 or more problems for an interval, not {problems}")
-    if resamples < 1:
-        raise InputError(f"resamples must be 1 or more, not {resamples}")
+    if 0 in shape(values):
+        raise InputError(f"values must hold 1 or more columns, not shape {shape(values)}")
+    whole_number(resamples, "resamples", 1)
     if not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1, not {confidence}")
     from scipy.stats import bootstrap as resample  # slow to import

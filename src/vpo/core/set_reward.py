@@ -3,6 +3,7 @@
 import math
 from functools import partial
 
+import numpy as np
 from array_api_compat import device
 
 from vpo.core.arrays import (
@@ -43,7 +44,8 @@ def set_reward(
     plain reward function. It is differentiable in torch. For M = 1 it is exactly E[w]·r.
 
     Args:
-        rewards: score vectors of the answers. float32 comes back as float32, computed in float64.
+        rewards: score vectors of the answers. float32 comes back as float32, computed in float64. In float64 the
+            same answers in another order differ in the last digits: round to float32 before you divide by a spread.
         concentration: α of the Dirichlet distribution, a number or one per objective. 1 is uniform.
         directions: weightings (K, D) to average over instead of the fixed set, such as random draws.
         mask: (..., M), true for real answers. A set without one earns 0.
@@ -70,7 +72,7 @@ def _points(rewards: Array, concentration: Concentration, directions: ArrayLike 
     objectives = shape(rewards)[-1]
     if directions is None:
         return from_numpy(fixed_directions(objectives, concentration).T.copy(), rewards)
-    if concentration != 1.0:
+    if np.any(np.asarray(concentration) != 1.0):
         raise InputError(f"give directions or concentration, not both (concentration is {concentration})")
     points = as_array(directions, "directions")
     check_rank(points, "directions", "K, D", batched=False)
@@ -91,14 +93,16 @@ def _without_missing(rewards_BMD: Array, mask_BM: Array, xp: Namespace) -> Array
 def _in_blocks(rewards_BMD: Array, points_DK: Array, xp: Namespace) -> Array:
     """Compute in blocks of sets, so that the scores (B, M, K) never exist at once."""
     compute = partial(_expected_max, points_DK=points_DK, xp=xp)
+    on_cpu = str(device(rewards_BMD)) == "cpu"
+    sets = max(1, (_BLOCK_ON_CPU if on_cpu else _BLOCK_ON_DEVICE) // points_DK.shape[1])
     if getattr(rewards_BMD, "requires_grad", False):
         from torch.utils.checkpoint import checkpoint  # the backward pass computes each block anew
 
         compute = partial(checkpoint, compute, use_reentrant=False, preserve_rng_state=False)
-    on_cpu = str(device(rewards_BMD)) == "cpu"
-    sets = max(1, (_BLOCK_ON_CPU if on_cpu else _BLOCK_ON_DEVICE) // points_DK.shape[1])
-    total = rewards_BMD.shape[0]
-    return xp.concat([compute(rewards_BMD[start : start + sets]) for start in range(0, max(total, 1), sets)])
+        blocks = rewards_BMD.split(sets)  # slices would each fill a gradient of the whole
+    else:
+        blocks = [rewards_BMD[start : start + sets] for start in range(0, max(rewards_BMD.shape[0], 1), sets)]
+    return xp.concat([compute(block) for block in blocks])
 
 
 def _expected_max(rewards_BMD: Array, points_DK: Array, xp: Namespace) -> Array:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from vpo.core.arrays import whole_number
 from vpo.errors import InputError
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -19,19 +20,21 @@ Concentration: TypeAlias = float | Sequence[float]
 # Worst error of the set reward found by adversarial search against the closed form, M = 2, rewards in
 # [0,1]: 1e-4 at D = 3, 1e-3 at D = 5, 3e-3 at D = 16. 512 points double it, and miss 5e-3 at D = 16.
 DEFAULT_SIZE = 1024
+LEAST_ALPHA, LARGEST_ALPHA = 1e-6, 1e6
 
 
 def check_concentration(concentration: Concentration) -> None:
-    """Refuse an α that is not greater than 0."""
+    """Refuse an α that is not greater than 0, or beyond what the quantiles of Beta are good for."""
     values = np.asarray(concentration, dtype=np.float64)
     if not (np.isfinite(values) & (values > 0)).all():
         raise InputError(f"concentration must be finite and greater than 0, not {concentration}")
+    if values.min() < LEAST_ALPHA or values.max() > LARGEST_ALPHA:
+        raise InputError(f"concentration must lie in {LEAST_ALPHA:g}..{LARGEST_ALPHA:g}, not {concentration}")
 
 
 def alphas(dimensions: int, concentration: Concentration = 1.0) -> tuple[float, ...]:
     """Return the Dirichlet parameters, one per objective, from a number or one number per objective."""
-    if dimensions < 1:
-        raise InputError(f"dimensions must be 1 or more, not {dimensions}")
+    whole_number(dimensions, "dimensions", 1)
     check_concentration(concentration)
     values = np.atleast_1d(np.asarray(concentration, dtype=np.float64))
     if values.shape not in ((1,), (dimensions,)):
@@ -57,7 +60,7 @@ def directions(dimensions: int, concentration: Concentration = 1.0, *, size: int
         concentration: α, a number or one per objective.
         size: how many points, a power of two. One objective has one direction, whatever the size.
     """
-    if size < 1 or size & (size - 1):
+    if whole_number(size, "size", 1) & (size - 1):
         raise InputError(f"size must be a power of two (Sobol points are balanced only there), not {size}")
     return _directions(alphas(dimensions, concentration), size)
 
@@ -113,10 +116,9 @@ def dirichlet(
     A seed of several parts, such as ``(seed, step, problem)``, gives each combination a stream of its own,
     so that a draw depends on what it is for and never on how many draws came before.
     """
-    if size < 1:
-        raise InputError(f"size must be 1 or more, not {size}")
+    whole_number(size, "size", 1)
     parts = list(seed) if isinstance(seed, Sequence) and not isinstance(seed, str) else [seed]
-    parts = [part if isinstance(part, str) else int(part) for part in parts]
+    parts = [part if isinstance(part, str) else whole_number(part, "seed") for part in parts]
     digest = hashlib.blake2b(repr(parts).encode()).digest()
     generator = np.random.default_rng(int.from_bytes(digest))
     return generator.dirichlet(alphas(dimensions, concentration), size)

@@ -4,13 +4,14 @@
 """
 
 import difflib
+import warnings
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 from vpo.core.arrays import Array, ArrayLike
 from vpo.errors import InputError
-from vpo.methods.batch import batch_advantages
+from vpo.methods.batch import Batch, batch_advantages
 from vpo.methods.dr_grpo import DrGrpo
 from vpo.methods.gdpo import Gdpo
 from vpo.methods.goal_conditioned import GoalConditioned
@@ -44,8 +45,8 @@ __all__ = ["METHODS", "Group", "Method", "advantages", "drawn_weighting", "get"]
 
 def get(name: str, **settings: Any) -> Method:
     """Return a method by name, with settings such as ``answers=5`` in place of its defaults."""
-    if name not in METHODS:
-        near = difflib.get_close_matches(name, METHODS, n=1)
+    if not isinstance(name, str) or name not in METHODS:
+        near = difflib.get_close_matches(str(name), METHODS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(METHODS)}"
         raise InputError(f"method {name!r} is not known: {hint}")
     known = [field.name for field in fields(METHODS[name])]
@@ -56,7 +57,7 @@ def get(name: str, **settings: Any) -> Method:
 
 
 def advantages(
-    method: str | Method,
+    name: str | Method,
     rewards: ArrayLike | Sequence[ArrayLike],
     *,
     target: ArrayLike | Sequence[ArrayLike] | None = None,
@@ -64,19 +65,32 @@ def advantages(
     valid: ArrayLike | Sequence[ArrayLike] | None = None,
     seed: int = 0,
     step: int = 0,
+    problems: Sequence[int | str] | None = None,
 ) -> Array:
     """Return the advantage of every rollout of a batch, (P, G, M, D) → (P, G).
 
     Args:
-        method: a name, such as "vpo", or a method with settings of its own from `get`.
+        name: a method's name, such as "vpo", or a method with settings of its own from `get`.
         rewards: the score vectors, or a list of groups (G, M, D) where D or M differs between problems.
         target: w*, the deployed weighting, (D,) or one per problem. Uniform by default.
         mask: true for real answers, (P, G, M) or a list of (G, M). A missing answer scores nothing.
-        valid: true for rollouts whose reward is known, (P, G) or a list of (G,). The others take no part
-            in their group's statistics, get advantage 0, and their rewards are not read.
-        seed: what the methods that draw weightings draw from, together with the step and the problem's
-            place in the batch.
+        valid: true for rollouts whose reward is known, (P, G) or a list of (G,). The others take no part in their
+            group's statistics, get advantage 0, and their rewards are not read.
+        seed: what the methods that draw weightings draw from, together with the step and the problem.
         step: the training step, for the same methods.
+        problems: names of the problems, for the same methods, so that a group draws the same weighting wherever it
+            stands in a batch and in whatever process. Their places in the batch by default.
     """
-    method = get(method) if isinstance(method, str) else method
-    return batch_advantages(method, rewards, target=target, mask=mask, valid=valid, seed=seed, step=step)
+    method = name if isinstance(name, Method) else get(name)
+    batch = Batch.of(rewards, target=target, mask=mask, valid=valid, seed=seed, step=step, problems=problems)
+    if method.alone and batch.answers == 1 and method.name not in _WARNED:
+        _WARNED.add(method.name)
+        warnings.warn(
+            f"{method.name} with one answer per rollout is {method.alone}: ask for two or more answers to train "
+            "for variety",
+            stacklevel=2,
+        )
+    return batch_advantages(method, batch)
+
+
+_WARNED: set[str] = set()

@@ -1,8 +1,10 @@
 """Advantages of a batch: checks the arguments, hands the method one group at a time, gathers the results."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import array_api_compat
 import numpy as np
 
 from vpo.core.arrays import (
@@ -18,63 +20,105 @@ from vpo.core.arrays import (
     narrow,
     shape,
     to_numpy,
+    whole_number,
     widen,
 )
 from vpo.errors import InputError
 from vpo.methods.group import Group, Method
 
 
-def batch_advantages(
-    method: Method,
-    rewards: ArrayLike | Sequence[ArrayLike],
-    *,
-    target: ArrayLike | Sequence[ArrayLike] | None,
-    mask: ArrayLike | Sequence[ArrayLike] | None,
-    valid: ArrayLike | Sequence[ArrayLike] | None,
-    seed: int,
-    step: int,
-) -> Array:
-    """Return (P, G) from (P, G, M, D) or a list of groups (G, M, D). See `vpo.advantages`."""
-    groups = _groups_of(rewards)
-    masks = _per_problem(mask, "mask", len(groups))
-    valids = _per_problem(valid, "valid", len(groups))
-    targets = _targets(target, len(groups))
-    rollouts = shape(groups[0])[0]
-    method.check_group(rollouts)
-    known, parts = [], []
-    for problem, rewards_GMD in enumerate(groups):
-        name = f"rewards[{problem}]"
-        _check_group_shape(rewards_GMD, name, method, rollouts)
-        known_G = _valid_rollouts(valids[problem], f"valid[{problem}]", rewards_GMD)
-        group = Group(
-            *_known_rewards(rewards_GMD, name, masks[problem], f"mask[{problem}]", known_G),
-            target_D=_target(targets[problem], rewards_GMD),
-            key=(seed, step, problem),
-        )
-        known.append(known_G)
-        parts.append(_group_advantage(method, group))
-    return narrow(_scatter(method.finish(namespace(parts[0]).concat(parts)), known, groups[0]), groups[0])
+@dataclass(frozen=True)
+class Batch:
+    """A batch whose arguments have been checked.
+
+    Attributes:
+        groups: of each problem, its rollouts with known rewards.
+        known_PG: which rollouts those are.
+        like: the first group as it was given, for the kind of the result.
+        answers: the most answers of any rollout.
+    """
+
+    groups: tuple[Group, ...]
+    known_PG: Array
+    like: Array
+    answers: int
+
+    @classmethod
+    def of(
+        cls,
+        rewards: ArrayLike | Sequence[ArrayLike],
+        *,
+        target: ArrayLike | Sequence[ArrayLike] | None,
+        mask: ArrayLike | Sequence[ArrayLike] | None,
+        valid: ArrayLike | Sequence[ArrayLike] | None,
+        seed: int,
+        step: int,
+        problems: Sequence[int | str] | None,
+    ) -> "Batch":
+        """Check the arguments of `vpo.advantages`."""
+        given = _groups_of(rewards)
+        count = len(given)
+        masks, valids = _per_problem(mask, "mask", count), _per_problem(valid, "valid", count)
+        targets, names = _targets(target, count), _per_problem(problems, "problems", count)
+        key = whole_number(seed, "seed"), whole_number(step, "step")
+        groups, known = [], []
+        for p, rewards_GMD in enumerate(given):
+            known_G = _known_rollouts(valids[p], f"valid[{p}]", rewards_GMD)
+            rewards_mask = _known_rewards(rewards_GMD, f"rewards[{p}]", masks[p], f"mask[{p}]", known_G)
+            target_D = _target(targets[p], "target" if targets[p] is target else f"target[{p}]", rewards_GMD)
+            groups.append(Group(*rewards_mask, target_D, (*key, p if names[p] is None else names[p])))
+            known.append(known_G)
+        answers = max(shape(rewards_GMD)[1] for rewards_GMD in given)
+        return cls(tuple(groups), namespace(given[0]).stack(known), given[0], answers)
+
+
+def batch_advantages(method: Method, batch: Batch) -> Array:
+    """Return the advantages of a batch, (P, G); 0 for rollouts without a known reward."""
+    method.check_group(shape(batch.known_PG)[1])
+    if batch.answers > 1 and not method.multi:
+        raise InputError(f"{method.name} takes 1 answer per rollout, and rewards has {batch.answers}")
+    result_PG = from_numpy(np.zeros(shape(batch.known_PG)), batch.like)
+    # A group that is left with too few rollouts to compare takes no part, and keeps its zeros.
+    whole = [p for p, group in enumerate(batch.groups) if shape(group.rewards_GMD)[0] >= method.smallest_group]
+    if whole:
+        parts = [method.advantage(batch.groups[p]) for p in whole]
+        finished = method.finish(namespace(result_PG).concat(parts))
+        part_of_PG = from_numpy(np.isin(np.arange(len(batch.groups)), whole), batch.like)[:, None] & batch.known_PG
+        result_PG[part_of_PG] = finished
+    return narrow(result_PG, batch.like)
 
 
 def _groups_of(rewards: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
+    """Return the rewards of each problem, (G, M, D), all of one kind of array and one G."""
     if isinstance(rewards, list | tuple):
-        groups = [as_array(group, f"rewards[{problem}]") for problem, group in enumerate(rewards)]
+        groups = [as_array(group, f"rewards[{p}]") for p, group in enumerate(rewards)]
     else:
         array = as_array(rewards, "rewards")
         check_rank(array, "rewards", "P, G, M, D", batched=False)
         groups = list(array)
     if not groups:
         raise InputError("rewards must hold 1 or more problems, not 0")
-    for problem, group in enumerate(groups):
-        check_rank(group, f"rewards[{problem}]", "G, M, D", batched=False)
+    for p, group in enumerate(groups):
+        check_rank(group, f"rewards[{p}]", "G, M, D", batched=False)
+        if 0 in shape(group)[1:]:
+            raise InputError(f"rewards[{p}] must hold 1 or more answers and objectives, not {shape(group)}")
+        if group.shape[0] != groups[0].shape[0]:
+            raise InputError(
+                f"groups must be of one size: rewards[{p}] has {group.shape[0]} rollouts, "
+                f"rewards[0] has {groups[0].shape[0]}"
+            )
+        if array_api_compat.is_torch_array(group) != array_api_compat.is_torch_array(groups[0]):
+            raise InputError(f"groups must be of one kind: rewards[{p}] is {type(group)}, rewards[0] {type(groups[0])}")
     return groups
 
 
 def _per_problem(value: Any, name: str, problems: int) -> list[Any]:
+    """Return one entry per problem, None for each where nothing is given."""
     if value is None:
         return [None] * problems
-    if len(value) != problems:
-        raise InputError(f"{name} must have one entry for each of the {problems} problems, not {len(value)}")
+    if not hasattr(value, "__len__") or len(value) != problems:
+        found = len(value) if hasattr(value, "__len__") else repr(value)
+        raise InputError(f"{name} must have one entry for each of the {problems} problems, not {found}")
     return list(value)
 
 
@@ -90,28 +134,18 @@ def _targets(target: Any, problems: int) -> list[Any]:
     return [target] * problems if shared else _per_problem(target, "target", problems)
 
 
-def _target(target: Any, rewards_GMD: Array) -> Array:
+def _target(target: Any, name: str, rewards_GMD: Array) -> Array:
     objectives = shape(rewards_GMD)[-1]
     if target is None:
         return from_numpy(np.full(objectives, 1 / objectives), rewards_GMD)
-    weights = to_numpy(as_array(target, "target")).astype(np.float64)
+    weights = to_numpy(as_array(target, name)).astype(np.float64)
     if weights.shape != (objectives,):
-        raise InputError(f"target must hold one weight for each of {objectives} objectives, not shape {weights.shape}")
-    check_weights(weights, "target")
+        raise InputError(f"{name} must hold one weight for each of {objectives} objectives, not shape {weights.shape}")
+    check_weights(weights, name)
     return from_numpy(weights, rewards_GMD)
 
 
-def _check_group_shape(rewards_GMD: Array, name: str, method: Method, rollouts: int) -> None:
-    group, answers, objectives = shape(rewards_GMD)
-    if group != rollouts:
-        raise InputError(f"groups must be of one size: {name} has {group} rollouts, rewards[0] has {rollouts}")
-    if objectives < 1 or answers < 1:
-        raise InputError(f"{name} must hold 1 or more answers and objectives, not {shape(rewards_GMD)}")
-    if answers > 1 and not method.multi:
-        raise InputError(f"{method.name} takes 1 answer per rollout, and {name} has {answers}")
-
-
-def _valid_rollouts(valid: Any, name: str, rewards_GMD: Array) -> Array:
+def _known_rollouts(valid: Any, name: str, rewards_GMD: Array) -> Array:
     rollouts = shape(rewards_GMD)[0]
     return as_booleans(np.ones(rollouts, bool) if valid is None else valid, name, rewards_GMD, (rollouts,))
 
@@ -125,19 +159,3 @@ def _known_rewards(rewards_GMD: Array, name: str, mask: Any, mask_name: str, kno
     wide_GMD = xp.where(read, widen(rewards_GMD), 0.0)
     check_finite(wide_GMD, name)
     return wide_GMD[known_G], mask_GM[known_G]
-
-
-def _group_advantage(method: Method, group: Group) -> Array:
-    """Return the advantages of a group's known rollouts; 0 if too few are left to compare."""
-    rollouts = shape(group.rewards_GMD)[0]
-    if rollouts < method.smallest_group:
-        return from_numpy(np.zeros(rollouts), group.rewards_GMD)
-    return method.advantage(group)
-
-
-def _scatter(advantages: Array, known: list[Array], like: Array) -> Array:
-    """Put the advantages of the known rollouts in their places, (P, G), and 0 elsewhere."""
-    known_PG = namespace(like).stack(known)
-    result_PG = from_numpy(np.zeros(shape(known_PG)), like)
-    result_PG[known_PG] = advantages
-    return result_PG

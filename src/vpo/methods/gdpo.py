@@ -21,6 +21,7 @@ class Gdpo(Grpo):
 
     name: ClassVar[str] = "gdpo"
     whole_group: ClassVar[bool] = True
+    whole_batch: ClassVar[bool] = True
 
     def advantage(self, group: Group) -> Array:
         """Return the weighted sum of each objective's z-score, not yet divided by the batch's spread."""
@@ -28,6 +29,4 @@ class Gdpo(Grpo):
 
     def finish(self, advantages: Array) -> Array:
         """Divide by the spread of the batch."""
-        if advantages.shape[0] < 2:
-            return advantages
         return advantages / (namespace(advantages).std(advantages, correction=1) + EPSILON)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vpo.core.arrays import Array, from_numpy, namespace, shape, widen
+from vpo.core.arrays import Array, from_numpy, namespace, shape, whole_number, widen
 from vpo.core.simplex import Concentration, Floats, dirichlet
 from vpo.errors import InputError
 
@@ -57,24 +57,27 @@ class Method:
     Attributes:
         name: what users type.
         multi: whether a rollout may hold more than one answer.
-        whole_group: whether the advantage needs the whole group in one process. Otherwise what a rollout
-            earns depends on that rollout alone, and any trainer can normalise it.
+        whole_group: whether the advantage needs the whole group in one process. Otherwise what a rollout earns
+            depends on that rollout and its group's key alone, and any trainer can normalise it.
+        whole_batch: whether it needs the whole batch too.
         target_in_prompt: whether the group's weighting has to be written into its prompt.
         smallest_group: how many rollouts a group needs.
+        alone: what is left of a method for sets where a rollout has one answer; None for nothing to warn of.
         answers: how many answers a prompt asks for.
     """
 
     name: ClassVar[str]
     multi: ClassVar[bool] = False
     whole_group: ClassVar[bool] = False
+    whole_batch: ClassVar[bool] = False
     target_in_prompt: ClassVar[bool] = False
     smallest_group: ClassVar[int] = 2
+    alone: ClassVar[str | None] = None
     answers: int = 1
 
     def __post_init__(self) -> None:
         """Refuse a number of answers that the method cannot have."""
-        if self.answers < 1:
-            raise InputError(f"answers must be 1 or more, not {self.answers}")
+        whole_number(self.answers, "answers", 1)
         if not self.multi and self.answers != 1:
             raise InputError(f"{self.name} takes 1 answer per rollout, not {self.answers}")
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from vpo.core.arrays import Array, from_numpy, namespace, shape
+from vpo.core.arrays import Array, from_numpy, namespace, shape, whole_number
 from vpo.core.simplex import Floats
 from vpo.errors import InputError
 from vpo.methods.group import Group, centre
@@ -32,10 +32,10 @@ class MaxAtK(Grpo):
     k: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a k below 2."""
+        """Refuse a k below 2, which is dr_grpo."""
         super().__post_init__()
-        if self.k is not None and self.k < 2:
-            raise InputError(f"k must be 2 or more for max_at_k, not {self.k} (k = 1 is dr_grpo)")
+        if self.k is not None:
+            whole_number(self.k, "k", 2)
 
     def check_group(self, rollouts: int) -> None:
         """Refuse a group that is not larger than k."""

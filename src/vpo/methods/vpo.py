@@ -1,14 +1,11 @@
 """VPO."""
 
-import warnings
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar
 
-from vpo.core.arrays import Array, shape
+from vpo.core.arrays import Array, shape, whole_number
 from vpo.core.set_reward import set_reward
 from vpo.core.simplex import Concentration, check_concentration, dirichlet
-from vpo.errors import InputError
 from vpo.methods.group import Group, Method
 
 
@@ -27,6 +24,7 @@ class Vpo(Method):
 
     name: ClassVar[str] = "vpo"
     multi: ClassVar[bool] = True
+    alone: ClassVar[str | None] = "GRPO on the mean of the objectives (E[w]·r)"
     answers: int = 3
     concentration: Concentration = 1.0
     draws: int | None = None
@@ -35,25 +33,13 @@ class Vpo(Method):
         """Refuse an α that is not positive and a number of draws below 1."""
         super().__post_init__()
         check_concentration(self.concentration)
-        if self.draws is not None and self.draws < 1:
-            raise InputError(f"draws must be 1 or more, not {self.draws}")
+        if self.draws is not None:
+            whole_number(self.draws, "draws", 1)
 
     def earned(self, group: Group) -> Array:
         """Return the set reward."""
-        answers, objectives = shape(group.rewards_GMD)[1:]
-        if answers == 1:
-            warn_of_single_answers()
+        objectives = shape(group.rewards_GMD)[-1]
         if self.draws is None:
             return set_reward(group.rewards_GMD, concentration=self.concentration, mask=group.mask_GM)
         drawn_KD = dirichlet(objectives, self.concentration, size=self.draws, seed=group.key)
         return set_reward(group.rewards_GMD, directions=drawn_KD, mask=group.mask_GM)
-
-
-@cache
-def warn_of_single_answers() -> None:
-    """Say, once, that VPO needs sets."""
-    warnings.warn(
-        "vpo with one answer per rollout is GRPO on the mean of the objectives (E[w]·r): "
-        "ask for two or more answers to train for variety",
-        stacklevel=2,
-    )

@@ -20,6 +20,7 @@ class VpoAnchored(Vpo):
     """
 
     name: ClassVar[str] = "vpo_anchored"
+    alone: ClassVar[str | None] = "scalar RL on λ w*·r + (1 − λ) E[w]·r"
     anchor: float = 0.5
 
     def __post_init__(self) -> None:
