@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TORCH_VERSION := 2.13.0
+TORCH := $(VENV)/.torch-$(TORCH_VERSION)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # Two OpenMP threads can stall each other on a loaded machine.
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-slow lint types format bench demo clean
+.PHONY: help setup test lint types format bench demo clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,22 +19,19 @@ help:  ## show the targets
 setup: $(READY)  ## make .venv with everything for development
 
 # torch comes first and pinned: an unpinned one brings gigabytes of CUDA.
-$(VENV)/.torch: Makefile
+$(TORCH):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11"; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) torch==2.13.0
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	$(PIP) torch==$(TORCH_VERSION)
 	@touch $@
 
-$(READY): $(VENV)/.torch pyproject.toml
+$(READY): $(TORCH) pyproject.toml
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
-test: $(READY)  ## run the quick tests
-	$(BIN)/python -m pytest -m "not slow"
-
-test-slow: $(READY)  ## run the slow tests
-	$(BIN)/python -m pytest -m slow
+test: $(READY)  ## run the tests
+	$(BIN)/python -m pytest
 
 lint: $(READY)  ## check style
 	$(BIN)/ruff check .
@@ -45,8 +44,9 @@ format: $(READY)  ## fix style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## time the core, as ratios in one run
+bench: $(READY)  ## time the core and the tasks
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/tasks.py
 
 demo: $(READY)  ## train two toy policies and measure their answers
 	$(BIN)/python examples/bandit.py --out demo

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -84,11 +85,43 @@ def test_bad_options_exit_with_2(pool, capsys):
     assert "must be whole numbers such as 1,3,10, not 'x'" in capsys.readouterr().err
 
 
+def run(*arguments, **more):
+    command = [sys.executable, "-m", "vpo", *arguments]
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, **more)
+
+
 def test_a_reader_that_leaves_early_is_no_error(pool):
-    command = f"{sys.executable} -c 'from vpo.cli import main; raise SystemExit(main())' measure {pool} | head -c 1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = run("measure", pool, stdout=writing)
+    os.close(writing)
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+def test_a_terminal_without_the_signs_is_no_error(pool):
+    done = run("measure", pool, pool, stdout=subprocess.PIPE, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert "best@k, by answers" in done.stdout
+
+
+def test_names_from_a_file_cannot_command_the_terminal(tmp_path):
+    path = tmp_path / "pool.jsonl"
+    names = ["\x1b[31mred", "lone \ud800"]
+    rows = [{**GOOD, "generation": g, "scores": {names[0]: g, names[1]: 1 - g}} for g in (0, 1)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for arguments in (["diagnose", str(path)], ["diagnose", str(path), "--json"], ["measure", str(path)]):
+        done = run(*arguments, stdout=subprocess.PIPE)
+        assert done.returncode == 0
+        assert "\x1b" not in done.stdout
+
+
+def test_pools_of_one_name_are_told_apart(tmp_path, pool, capsys):
+    (tmp_path / "run-0.7.jsonl").write_text((tmp_path / "pool.jsonl").read_text())
+    assert main(["measure", pool, str(tmp_path / "run-0.7.jsonl")]) == 0
+    assert "run-0.7 − pool" in capsys.readouterr().out
+    assert main(["measure", pool, pool]) == 0
+    assert f"2: {pool} − 1: {pool}" in capsys.readouterr().out
 
 
 def test_nothing_heavy_is_imported_before_it_is_used():

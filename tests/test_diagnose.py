@@ -18,7 +18,8 @@ def test_specialists_are_worth_vpo(tmp_path):
     assert found.ideal == pytest.approx(11 / 18, abs=1e-3)
     assert found.single == pytest.approx(1 / 3)
     assert found.headroom.mean == pytest.approx(11 / 18 - 1 / 3, abs=1e-3)
-    assert found.relative_headroom == pytest.approx(5 / 11, abs=1e-3)
+    assert found.average == pytest.approx(1 / 3)
+    assert found.relative_headroom == pytest.approx(1)  # every answer alone is average
     assert found.shares[:3] == pytest.approx((1 / 3,) * 3, abs=1e-2)
     assert found.winners == 3
     assert {pair[:2] for pair in found.opposed} == {("a", "b"), ("a", "c"), ("b", "c")}
@@ -38,7 +39,7 @@ def test_collinear_objectives_are_not(tmp_path, rng):
 
 def test_a_little_disagreement_is_weak(tmp_path, rng):
     quality = rng.random((50, 10, 1))
-    noise = rng.normal(0, 0.3, (50, 10, 2))
+    noise = rng.normal(0, 0.2, (50, 10, 2))
     found = diagnose(pool_of(tmp_path, quality + noise, ("a", "b")))
     assert found.verdict == "weak"
     assert "Verdict: weak" in diagnosis_text(found)
@@ -51,6 +52,41 @@ def test_answers_that_all_score_alike_are_flat(tmp_path):
     text = diagnosis_text(found)
     assert "All answers of a problem score alike" in text
     assert "only 1.0 different score vectors" in text
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1, 0), (0.01, 0.9), (10, -20)])
+def test_the_verdict_does_not_depend_on_shift_and_scale(tmp_path, scale, shift):
+    specialists = scale * np.eye(2) + shift
+    found = diagnose(pool_of(tmp_path, [specialists] * 3, ("a", "b")))
+    assert found.verdict == "yes"
+    assert found.relative_headroom == pytest.approx(1)
+
+
+def test_one_best_answer_is_no_trade_off_whatever_the_sign(tmp_path):
+    found = diagnose(pool_of(tmp_path, [[[0.0, 0.0], [-1.0, -2.0], [-3.0, -1.0]]] * 3, ("a", "b")))
+    assert found.verdict == "no"
+    assert found.relative_headroom == 0
+
+
+@pytest.mark.parametrize(("headroom", "verdict"), [(0.11, "yes"), (0.09, "weak"), (0.021, "weak"), (0.019, "no")])
+def test_verdicts_by_the_share_that_needs_a_set(headroom, verdict):
+    from vpo.diagnose import _verdict
+
+    assert _verdict(1.0, headroom) == verdict
+    assert _verdict(0.0, headroom) == "flat"
+
+
+def test_objectives_that_agree_half_the_time_are_not_the_same(tmp_path, rng):
+    shared = rng.random((20, 8, 1))
+    found = diagnose(pool_of(tmp_path, shared + 0.5 * rng.random((20, 8, 2)), ("a", "b")))
+    assert found.same == ()
+
+
+def test_too_few_answers_say_nothing_about_pairs(tmp_path):
+    found = diagnose(pool_of(tmp_path, [[[1.0, 0.0], [0.0, 1.0]]] * 3, ("a", "b")))
+    assert found.same == found.opposed == ()
+    one = diagnose(pool_of(tmp_path, [[[1.0, 0.0]]] * 3, ("a", "b")))
+    assert "With one answer a problem there is nothing to compare" in diagnosis_text(one)
 
 
 def test_a_pool_of_zeros_is_flat(tmp_path):

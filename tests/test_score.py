@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -115,15 +116,16 @@ def test_gold_answers_are_validated(tmp_path, capsys):
 
 
 def test_a_task_of_a_file_is_used_everywhere(tmp_path, capsys, monkeypatch):
-    from tests.tasks.test_task import OWN
-
     monkeypatch.setattr("vpo.tasks._REGISTERED", {})
-    (tmp_path / "sums.py").write_text(OWN)
-    own = ["--task", str(tmp_path / "sums.py")]
-    assert main(["tasks", *own]) == 0
-    assert "sums: adding two numbers" in capsys.readouterr().out
-    assert main(["tasks", "show", "sums", *own]) == 0
-    assert main(["tasks", "validate", str(tmp_path / "sums.py")]) == 0
+    file = str(Path(__file__).parents[1] / "examples" / "own_task.py")
+    assert main(["tasks", "--task", file]) == 0
+    assert "reach: choose numbers" in capsys.readouterr().out
+    assert main(["tasks", "show", "reach", "--task", file, "--answers", "3"]) == 0
+    assert main(["tasks", "validate", file]) == 0
+    assert "reach: 50 of 50 gold answers score as they should" in capsys.readouterr().out
+    completions = tmp_path / "completions.jsonl"
+    completions.write_text(json.dumps({"problem": 0, "completion": "<answer>x</answer>"}) + "\n")
+    assert main(["score", "reach", str(completions), "--task", file, "--out", str(tmp_path / "pool.jsonl")]) == 0
 
 
 @pytest.mark.parametrize(

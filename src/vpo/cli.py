@@ -1,6 +1,7 @@
 """The command line: parses, calls, prints."""
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -20,6 +21,9 @@ POOLS = "one row an answer: problem, generation, position, scores, and optionall
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `vpo`. Returns the exit code: 0, 1 where a check failed, 2 for wrong input."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a sign shows its number instead
+            stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
     try:
         code: int = options.run(options)
@@ -244,7 +248,7 @@ def _validate_task(options: argparse.Namespace) -> int:
     if options.json:
         print(_json({"graded": len(graded), "flaws": [asdict(flaw) for flaw in flaws]}))
     else:
-        print(flaws_text(task.name, len(graded), flaws))
+        print(_plain(flaws_text(task.name, len(graded), flaws)))
     return 1 if flaws else 0
 
 
@@ -270,7 +274,7 @@ def _measure(options: argparse.Namespace) -> int:
 
     target = parse_target(options.target) if options.target is not None else None
     comparison = compare([read_pool(path) for path in options.pools], target=target, ks=options.k)
-    print(_json(comparison_data(comparison)) if options.json else comparison_text(comparison))
+    print(_json(comparison_data(comparison)) if options.json else _plain(comparison_text(comparison)))
     return 0
 
 
@@ -284,9 +288,14 @@ def _diagnose(options: argparse.Namespace) -> int:
 
     target = parse_target(options.target) if options.target is not None else None
     found = diagnose(read_pool(options.pool), target=target)
-    print(_json(asdict(found)) if options.json else diagnosis_text(found))
+    print(_json(asdict(found)) if options.json else _plain(diagnosis_text(found)))
     return 0
 
 
 def _json(data: object) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False)
+    return json.dumps(data, indent=2)
+
+
+def _plain(text: str) -> str:
+    """Return a text whose control characters, but for ends of lines, are shown and not obeyed by the terminal."""
+    return "".join(sign if sign == "\n" or sign.isprintable() else ascii(sign)[1:-1] for sign in text)

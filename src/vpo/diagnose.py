@@ -15,12 +15,15 @@ from vpo.targets import weights_for
 
 Verdict = Literal["yes", "weak", "no", "flat"]
 
-# What a single answer leaves on the table, as a share of what an ideal set earns.
-WORTH = 0.05
-WEAK = 0.01
+# Of what choosing well gains over an average answer, the share that only a set can have. Independent objectives have
+# 8% (two of them, ten answers) to 13% (four, thirty answers); specialists for one objective each have all of it.
+WORTH = 0.10
+WEAK = 0.02
 # Objectives that agree, or disagree, this well over the answers of a problem are named.
 SAME = 0.95
 OPPOSED = -0.3
+# Two answers of a problem always agree or disagree perfectly.
+ENOUGH_ANSWERS = 3
 # An objective with less spread than this over the answers of every problem does not vary.
 STILL = 1e-9
 
@@ -43,7 +46,8 @@ class Diagnosis:
         single: what the best answer under the target earns, averaged over all weightings.
         ideal: what the whole pool, as one set, earns: E_w[max].
         headroom: the difference.
-        relative_headroom: the headroom as a share of `ideal`: what a single answer leaves on the table.
+        average: what an average answer earns, averaged over all weightings.
+        relative_headroom: the headroom as a share of ideal − average, which no shift or scale of the scores changes.
         constant: objectives that never vary over the answers of a problem.
         same: pairs of objectives that say the same, with their correlation.
         opposed: pairs that pull against each other, with their correlation.
@@ -62,6 +66,7 @@ class Diagnosis:
     single: float
     ideal: float
     headroom: Interval
+    average: float
     relative_headroom: float
     constant: tuple[str, ...]
     same: tuple[tuple[str, str, float], ...]
@@ -83,7 +88,9 @@ def diagnose(pool: Pool, *, target: Mapping[str, float] | None = None) -> Diagno
     ideal = float(np.mean([each.ideal for each in described]))
     rank, constant, same, opposed = _columns(pool)
     headroom = bootstrap(headrooms_P) if len(headrooms_P) > 1 else Interval(float(headrooms_P[0]), None, None)
-    relative = headroom.mean / ideal if ideal > 0 else 0.0
+    average = float(np.mean([each.average for each in described]))
+    gain = ideal - average
+    relative = min(1.0, headroom.mean / gain) if gain > STILL and headroom.mean > STILL else 0.0
     return Diagnosis(
         path=pool.path,
         problems=len(problems),
@@ -97,6 +104,7 @@ def diagnose(pool: Pool, *, target: Mapping[str, float] | None = None) -> Diagno
         single=single,
         ideal=ideal,
         headroom=headroom,
+        average=average,
         relative_headroom=relative,
         constant=constant,
         same=same,
@@ -110,15 +118,21 @@ class _Described:
     shares: Floats
     single: float
     ideal: float
+    average: float
 
 
 def _describe(problem: ProblemPool, target: Mapping[str, float] | None) -> _Described:
     different_nD = np.unique(problem.scores_nD, axis=0)
     shape = geometry(different_nD)
-    under_target = different_nD @ weights_for(target, problem.objectives)
+    under_target = different_nD @ weights_for(target, problem.objectives, f"problem {problem.problem!r}")
     chosen = under_target >= under_target.max() - 1e-12
-    earned = different_nD[chosen] @ expected_weights(different_nD.shape[1])
-    return _Described(np.sort(shape.shares)[::-1], float(earned.mean()), float(shape.expected_max))
+    mean_D = expected_weights(different_nD.shape[1])
+    return _Described(
+        shares=np.sort(shape.shares)[::-1],
+        single=float((different_nD[chosen] @ mean_D).mean()),
+        ideal=float(shape.expected_max),
+        average=float((problem.scores_nD @ mean_D).mean()),
+    )
 
 
 def _columns(
@@ -129,12 +143,14 @@ def _columns(
     if pool.objectives is None:  # a name means nothing across problems, so there is none to give
         return float(np.mean([columns(rows).effective_rank for rows in centred])), (), (), ()
     found = columns(np.vstack(centred))
+    enough = max(map(len, centred)) >= ENOUGH_ANSWERS
     names = pool.objectives
     constant = tuple(name for name, spread in zip(names, found.spread, strict=True) if spread < STILL)
     pairs = [
         (names[i], names[j], float(found.correlation[i, j]))
         for i in range(len(names))
         for j in range(i + 1, len(names))
+        if enough
     ]
     same = tuple(sorted((pair for pair in pairs if pair[2] >= SAME), key=lambda pair: -pair[2]))
     opposed = tuple(sorted((pair for pair in pairs if pair[2] <= OPPOSED), key=lambda pair: pair[2]))

@@ -9,6 +9,7 @@ from typing import Any
 from vpo.core.at_k import Interval
 from vpo.diagnose import Diagnosis
 from vpo.measure import DIVERSITY, Comparison, Measure
+from vpo.row_files import FORMS
 from vpo.score import Tally
 from vpo.tasks import Flaw, Message, Task, settings_of
 from vpo.tasks.task import P
@@ -63,9 +64,11 @@ def diagnosis_text(found: Diagnosis) -> str:
         f"simplex shares     {listed}" + (f", the rest {rest:.0%}" if rest >= 0.005 else ""),
         f"                   (of all weightings, won by the best answer of a problem, the second, …; "
         f"{found.winners:.1f} win somewhere)",
-        f"one answer earns   {found.single:.3f}  (the best under the target, averaged over weightings)",
+        f"an average answer  {found.average:.3f}  (its score, averaged over all weightings)",
+        f"the best answer    {found.single:.3f}  (the one that is best under the target)",
         f"an ideal set       {found.ideal:.3f}  (E_w[max] of all answers)",
-        f"headroom           {_interval(found.headroom)}, {found.relative_headroom:.1%} of the ideal",
+        f"headroom           {_interval(found.headroom)}: {found.relative_headroom:.0%} of what choosing well gains "
+        "needs a set",
     ]
     if found.distinct < 3:
         lines.append(
@@ -78,19 +81,21 @@ def diagnosis_text(found: Diagnosis) -> str:
         lines.append(f"says the same      {one} and {other} (correlation {_number(correlation, '+.2f')})")
     for one, other, correlation in found.opposed:
         lines.append(f"opposed            {one} and {other} (correlation {_number(correlation, '+.2f')})")
-    return "\n".join([*lines, "", VERDICTS[found.verdict].format(left=f"{found.relative_headroom:.1%}")])
+    verdict = VERDICTS[found.verdict].format(needs=f"{found.relative_headroom:.0%}")
+    return "\n".join([*lines, "", ONE_ANSWER if found.answers == 1 else verdict])
 
 
 VERDICTS = {
-    "yes": "Verdict: yes. The objectives trade off: even the best single answer leaves {left} of what a set could "
-    "earn.\nVPO has something to train for.",
-    "weak": "Verdict: weak. The best single answer leaves only {left} of what a set could earn.\nVPO may gain a "
-    "little in search; compare it with max_at_k before you commit to it.",
-    "no": "Verdict: no. One answer is best under nearly every weighting ({left} left for a set).\nHere VPO is scalar "
-    "RL with several answers: use grpo or max_at_k, or find objectives that disagree.",
+    "yes": "Verdict: yes. The objectives trade off: {needs} of what choosing well gains over an average answer needs a "
+    "set.\nVPO has something to train for.",
+    "weak": "Verdict: weak. Of what choosing well gains over an average answer, only {needs} needs a set.\n"
+    "VPO may gain a little in search; compare it with max_at_k before you commit to it.",
+    "no": "Verdict: no. One answer is best, or nearly so, under every weighting: {needs} of what choosing well gains "
+    "needs a set.\nHere VPO is scalar RL with several answers: use grpo or max_at_k, or find objectives that disagree.",
     "flat": "Verdict: no. All answers of a problem score alike, so no method has anything to learn from here.\n"
     "Look at the scorer first, then at the temperature the answers were sampled with.",
 }
+ONE_ANSWER = "Verdict: none. With one answer a problem there is nothing to compare: sample a pool of 10 or more."
 
 
 def task_data(task: type[Task[Any]]) -> dict[str, Any]:
@@ -161,8 +166,12 @@ def tally_text(tally: Tally, pool: str) -> str:
 
 def _short_names(paths: Sequence[str]) -> list[str]:
     """Return the names of the files where they tell the pools apart, else the whole paths."""
-    names = [Path(path).name.split(".")[0] for path in paths]
-    return names if len(set(names)) == len(names) else list(paths)
+    names = [Path(path).name for path in paths]
+    for form in FORMS:
+        names = [name.removesuffix(form) for name in names]
+    if len(set(names)) < len(names):
+        names = list(paths)
+    return names if len(set(names)) == len(names) else [f"{place}: {name}" for place, name in enumerate(names, 1)]
 
 
 def _title(measure: Measure) -> str:

@@ -38,6 +38,14 @@ def test_several_k_and_many_pools_at_once():
     np.testing.assert_allclose(together[..., 2], scores.max(axis=-1))
 
 
+def test_k_of_any_kind():
+    scores = [0.1, 0.7, 0.4]
+    for k in (2, np.int64(2), np.int32(2)):
+        assert best_at_k(scores, k).shape == ()
+    for ks in ([1, 2], (1, 2), np.array([1, 2]), range(1, 3)):
+        assert best_at_k(scores, ks).tolist() == [best_at_k(scores, 1), best_at_k(scores, 2)]
+
+
 def test_large_pools_neither_overflow_nor_drift():
     scores = np.random.default_rng(0).random(20_000)
     values = best_at_k(scores, [1, 100, 10_000, 20_000])
@@ -113,10 +121,15 @@ def test_bootstrap_is_seeded_and_takes_columns_and_tensors():
         (lambda: best_at_k([0.1, 0.2], 0), r"k must lie in 1\.\.2, the size of the pool, not 0"),
         (lambda: best_at_k([0.1, 0.2], 3), r"k must lie in 1\.\.2, the size of the pool, not 3"),
         (lambda: best_at_k([0.1, 0.2], [1, 2.0]), "k must be a whole number, not 2.0"),
+        (lambda: best_at_k([0.1, 0.2], 2.0), "k must be a whole number, not 2.0"),
+        (lambda: best_at_k([0.1, 0.2], None), "k must be a whole number, not None"),
+        (lambda: best_at_k([0.1, 0.2], True), "k must be a whole number, not True"),
+        (lambda: pass_at_k([], 1), "solved must hold 1 or more answers, not 0"),
+        (lambda: bootstrap(np.zeros((5, 0))), r"values must hold 1 or more columns, not shape \(5, 0\)"),
         (lambda: best_at_k([], 1), "scores must hold 1 or more answers, not 0"),
         (lambda: best_at_k([0.1, np.nan], 1), r"scores must be finite: scores\[1\] is nan"),
         (lambda: best_at_k(0.5, 1), "scores must be of rank 1 or more"),
-        (lambda: pass_at_k([0.5, 1], 1), "solved must be true or false"),
+        (lambda: pass_at_k([1, 0.5], 1), r"solved must be true or false \(1 or 0\) everywhere, and holds 0.5"),
         (lambda: pass_at_k([True], 2), r"k must lie in 1\.\.1, the size of the pool, not 2"),
         (lambda: first([0.1, 0.2]), r"scores must be of rank 2 or more, \(..., N, M\)"),
         (lambda: best_of_set(np.zeros((0, 3))), "scores must hold 1 or more generations"),

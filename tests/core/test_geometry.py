@@ -78,6 +78,10 @@ def test_shares_by_hand_and_ties():
     np.testing.assert_allclose(simplex_shares([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), [0.25, 0.25, 0.5])
 
 
+def test_answers_that_differ_by_rounding_share():
+    np.testing.assert_allclose(simplex_shares([[0.1 + 0.2, 0.1], [0.3, 0.1]]), [0.5, 0.5])
+
+
 def test_batches_and_tensors():
     scores = torch.rand((2, 3, 10, 4), generator=torch.manual_seed(0))
     found = geometry(scores)

@@ -210,6 +210,22 @@ def test_memory_stays_bounded():
     assert peak < 500e6
 
 
+def test_the_graph_of_the_backward_pass_stays_small():
+    """Of 2,000 sets × 5 answers × 1,024 directions, autograd keeps the rewards, not the scores."""
+    rewards = torch.rand((2000, 5, 16), generator=torch.manual_seed(0), requires_grad=True)
+    kept = []
+
+    def pack(tensor):
+        kept.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = set_reward(rewards)
+    assert sum(kept) < 2000 * 1024
+    result.sum().backward()
+    torch.testing.assert_close(rewards.grad.sum(dim=(1, 2)), torch.ones(2000))
+
+
 # Bad input
 
 
@@ -220,6 +236,12 @@ def test_memory_stays_bounded():
         (lambda: set_reward(np.zeros((2, 3, 0))), r"1 or more objectives, not shape \(2, 3, 0\)"),
         (lambda: set_reward([[[0.0, 1.0], [np.nan, 0.0]]]), r"rewards must be finite: rewards\[0, 1, 0\] is nan"),
         (lambda: set_reward(torch.tensor([[0.0, torch.inf]])), r"rewards must be finite: rewards\[0, 1\] is inf"),
+        (lambda: set_reward(np.array([["a", "b"]])), "rewards must hold real numbers, not <U1"),
+        (lambda: set_reward(np.ones((2, 2), dtype=complex)), "rewards must hold real numbers, not complex128"),
+        (lambda: set_reward(torch.ones((2, 2), dtype=torch.complex64)), "rewards must hold real numbers"),
+        (lambda: set_reward(np.ma.masked_array(np.ones((2, 2)))), "rewards must be a plain array, not a masked one"),
+        (lambda: set_reward([[1e31, 0.0]]), r"rewards must be at most 1e\+30 in size: rewards\[0, 0\] is 1e\+31"),
+        (lambda: set_reward(np.ones((2, 2)), concentration=1e7), r"concentration must lie in 1e-06\.\.1e\+06"),
         (lambda: set_reward([["a", "b"]]), "rewards must hold real numbers"),
         (lambda: set_reward([[1.0], [1.0, 2.0]]), "rewards must be a rectangular array"),
         (lambda: set_reward(np.zeros((3, 4)), mask=[1, 0]), r"mask must have shape \(3,\), not \(2,\)"),

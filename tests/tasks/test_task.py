@@ -1,6 +1,7 @@
 """What holds for every task, and how users add their own."""
 
 import json
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -135,77 +136,46 @@ def test_weights_are_as_published():
 
 # Tasks of users
 
-OWN = """
-from dataclasses import dataclass
-from vpo.tasks import Objective, Task
-
-@dataclass(frozen=True)
-class Sum:
-    id: str
-    a: int
-    b: int
-
-class Sums(Task[Sum]):
-    name = "sums"
-    summary = "adding two numbers"
-    objectives = (Objective("right", "the sum is right"), Objective("short", "few characters"))
-    weights = (0.7, 0.3)
-
-    def __init__(self, *, largest: int = 9) -> None:
-        self.largest = largest
-
-    def problems(self, split="test", *, count=None):
-        return [Sum(f"{split}-{i}", i, self.largest) for i in range(count or 5)]
-
-    def question(self, problem):
-        return [{"role": "user", "content": f"{problem.a} + {problem.b} = ?"}]
-
-    def score(self, problem, answer):
-        return float(answer.strip() == str(problem.a + problem.b)), float(len(answer) < 4)
-
-    def gold(self, problem):
-        return str(problem.a + problem.b)
-"""
+OWN = (Path(__file__).parents[2] / "examples" / "own_task.py").read_text()
 
 
 @pytest.fixture
 def own_file(tmp_path):
-    path = tmp_path / "sums.py"
+    path = tmp_path / "own_task.py"
     path.write_text(OWN)
     return path
 
 
 def test_a_task_of_a_file(own_file):
-    task = get(str(own_file), largest=20)
+    task = get(str(own_file), count=3)
     problems = task.problems(count=3)
     assert list(task.validate(problems)) == [None] * 3
-    assert task.score_many(problems, task.parse(write(["20", "1", "a long one"]), 3)).tolist() == [
-        [1, 1],
-        [0, 1],
-        [0, 0],
-    ]
-    assert "0 + 20 = ?" in task.ask(problems[0], 2)[0]["content"]
-    assert settings_of(find(str(own_file))) == {"largest": 9}
+    one = problems[0].numbers[0]
+    found = task.score_many([problems[0]] * 4, task.parse(write([f"{one}", f"{one}, {one}, {one}", "none", ""]), 4))
+    assert found[0].tolist() == [one / problems[0].goal, pytest.approx(2 / 3)]
+    assert found[2].tolist() == found[3].tolist() == [0, 0]
+    assert "Choose some of" in task.ask(problems[0], 2)[0]["content"]
+    assert settings_of(find(str(own_file))) == {"count": 6}
 
 
 def test_a_registered_task_is_known_by_its_name(own_file, monkeypatch):
     monkeypatch.setattr("vpo.tasks._REGISTERED", {})
     register(own_file)
-    assert "sums" in names()
-    assert get("sums").name == "sums"
-    with pytest.raises(ValueError, match="task 'sumz' is not known: did you mean 'sums'"):
-        get("sumz")
+    assert "reach" in names()
+    assert get("reach").name == "reach"
+    with pytest.raises(ValueError, match="task 'raech' is not known: did you mean 'reach'"):
+        get("raech")
 
 
 def test_tasks_of_other_packages_are_found_by_their_entry_point(tmp_path, monkeypatch):
-    (tmp_path / "sums_package.py").write_text(OWN)
-    about = tmp_path / "sums_package-1.0.dist-info"
+    (tmp_path / "own_package.py").write_text(OWN)
+    about = tmp_path / "own_package-1.0.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: sums-package\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[vpo.tasks]\nsums = sums_package:Sums\nbad = json:dumps\n")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: own-package\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[vpo.tasks]\nreach = own_package:Reach\nbad = json:dumps\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert {"sums", "bad"} <= set(names())
-    assert get("sums").problems(count=1)[0].id == "test-0"
+    assert {"reach", "bad"} <= set(names())
+    assert get("reach").problems(count=1)[0].id == "test-0"
     with pytest.raises(ValueError, match="entry point json:dumps: a task must be a subclass of"):
         get("bad")
 
@@ -214,9 +184,9 @@ def test_tasks_of_other_packages_are_found_by_their_entry_point(tmp_path, monkey
     ("change", "message"),
     [
         (lambda text: "x = 1", "must define one subclass of vpo.tasks.Task, not 0"),
-        (lambda text: text.replace("(0.7, 0.3)", "(0.7, 0.7)"), "weights must be 2 numbers of 0 or more that sum to 1"),
-        (lambda text: text.replace("(0.7, 0.3)", "(1.0,)"), "weights must be 2 numbers"),
-        (lambda text: text.replace('summary = "adding two numbers"', ""), "the task must say its summary"),
+        (lambda text: text.replace("(0.5, 0.5)", "(0.7, 0.7)"), "weights must be 2 numbers of 0 or more that sum to 1"),
+        (lambda text: text.replace("(0.5, 0.5)", "(1.0,)"), "weights must be 2 numbers"),
+        (lambda text: text.replace("summary =", "other ="), "the task must say its summary"),
         (lambda text: text.replace("def score(", "def scores("), "the task must implement score"),
     ],
 )
@@ -231,7 +201,7 @@ def test_bad_names_are_refused(tmp_path, own_file):
         get(str(tmp_path / "nowhere.py"))
     with pytest.raises(ValueError, match="task maze has no setting 'width': there are size, compact"):
         get("maze", width=3)
-    own_file.write_text(OWN.replace('"sums"', '"maze"'))
+    own_file.write_text(OWN.replace('name = "reach"', 'name = "maze"'))
     with pytest.raises(ValueError, match="task 'maze' is built in"):
         register(own_file)
 
