@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vpo.answers import duplicates, instruction, parse, write
+from vpo.answers import duplicates, instruction, parse, split_reasoning, write
 
 TAGS = ["<think>", "</think>", "<answer>", "</answer>", "<answer_1>", "</answer_1>", "<answer_2>", "</answer_2>", "<a"]
 noise = st.lists(st.one_of(st.sampled_from([*TAGS, "<answer_3>", "</answer_3>", "a", " ", "\n"]), st.text(max_size=5)))
@@ -70,6 +70,14 @@ CASES = [
     ("reasoning without end", "<think>maybe <answer_1>x</answer_1>", [None, None, None]),
     ("reasoning in an answer", "<answer_1><think>t</think>a</answer_1>", ["<think>t</think>a", None, None]),
     ("reasoning after an answer", "<answer_1>a</answer_1><think>t</think><answer_2>b</answer_2>", ["a", "b", None]),
+    ("an end of reasoning in the last answer", "<answer_1>a</answer_1><answer_2>I </think> tr", ["a", None, None]),
+    (
+        "an end of reasoning in an answer",
+        "<answer_1>a </think></answer_1><answer_2>b</answer_2>",
+        ["a </think>", "b", None],
+    ),
+    ("an end of reasoning after all", "<answer_1>a</answer_1></think>", ["a", None, None]),
+    ("an answer left open in the reasoning", "try <answer_2> no </think><answer_1>a</answer_1>", ["a", None, None]),
     ("reasoning twice", "<think>s</think>ok<think>t</think><answer_1>a</answer_1>", ["a", None, None]),
 ]
 
@@ -106,7 +114,10 @@ def test_any_text_is_read_and_no_text_twice(parts, answers):
     assert all(text in completion for text in texts)
 
 
-@given(st.lists(st.text(alphabet="ab <>/\n", max_size=20), min_size=2, max_size=4), st.integers(0, 80))
+pieces = st.lists(st.sampled_from(["a", "b", " ", "</think>", "<think>", "<", "</", "\n"]), max_size=6).map("".join)
+
+
+@given(st.lists(pieces, min_size=2, max_size=4), st.integers(0, 80))
 def test_a_truncated_answer_spoils_no_earlier_one(texts, cut):
     whole = write(texts)
     shortened = whole[: max(0, len(whole) - cut)]
@@ -125,3 +136,20 @@ def test_hostile_text_is_read_to_its_end(unit):
 def test_duplicates_are_found_in_a_normal_form():
     found = duplicates(["a b", None, "A  B", "c", None, "a b"], lambda text: tuple(text.lower().split()))
     assert found == [False, False, True, False, False, True]
+    assert duplicates(["x", "y"], lambda text: None) == [False, False]  # what cannot be read repeats nothing
+
+
+@pytest.mark.parametrize(
+    ("completion", "expected"),
+    [
+        ("<think>t</think>a", ("<think>t</think>", "a")),
+        (" <think>t</think> a", ("<think>t</think>", " a")),
+        ("t</think>a", ("<think>t</think>", "a")),
+        ("<think>t", ("<think>t", "")),
+        ("a", ("", "a")),
+        ("a<think>t</think>", ("", "a<think>t</think>")),
+        ("<think>t</think>a</think>b", ("<think>t</think>", "a</think>b")),
+    ],
+)
+def test_reasoning_is_split_off(completion, expected):
+    assert split_reasoning(completion) == expected

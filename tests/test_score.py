@@ -29,7 +29,10 @@ def test_completions_become_a_pool(tmp_path, completions, capsys):
     pool_path = str(tmp_path / "pool.parquet")
     assert main(["score", "maze", str(completions), "--out", pool_path, *ARGUMENTS]) == 0
     said = capsys.readouterr().out
-    assert "6 completions, 18 answers: 66.7% could be read, 16.7% repeat an earlier one of their set" in said
+    assert (
+        "6 completions, 18 answers: 66.7% were given, 66.7% could be read, 16.7% repeat an earlier one of their set"
+        in said
+    )
     assert f"next: vpo measure {pool_path}" in said
     pool = read_pool(pool_path)
     assert len(pool.problems) == 3
@@ -50,8 +53,34 @@ def test_json(tmp_path, completions, capsys):
     assert main(["score", "maze", str(completions), "--out", str(tmp_path / "p.jsonl"), *ARGUMENTS, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["completions"] == 6
-    assert data["parsed"] == pytest.approx(12 / 18)
+    assert data["given"] == pytest.approx(12 / 18)
     assert data["mean"]["completion"] == pytest.approx(0.5)
+    solvable = sum(MazeTask().solved(MazeTask().expected(maze)) for maze in MazeTask(size=7).problems(count=3))
+    assert data["solved"] == pytest.approx(3 * solvable / 18)
+    assert data["target"]["gold"] == 0.25
+
+
+def test_the_pool_lies_beside_the_completions_and_unreadable_answers_are_counted(tmp_path, capsys):
+    path = tmp_path / "mine.jsonl"
+    rows = [{"problem": 0, "completion": write(["foo", "bar", "\ud800"]), "generation": "first"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["score", "maze", str(path), "--answers", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "100.0% were given, 0.0% could be read, 0.0% repeat" in said
+    written = [json.loads(line) for line in (tmp_path / "mine.pool.jsonl").read_text().splitlines()]
+    assert [row["answer"] for row in written] == ["foo", "bar", "\\ud800"]
+    assert {row["generation"] for row in written} == {"first"}
+
+
+def test_the_next_step_names_the_target_of_the_task(tmp_path, capsys):
+    from tests.tasks.rows import musique_row
+
+    (tmp_path / "dev.jsonl").write_text(json.dumps(musique_row()) + "\n")
+    path = tmp_path / "completions.jsonl"
+    path.write_text(json.dumps({"problem": 0, "completion": "<answer>Lake Vostok</answer>"}) + "\n")
+    assert main(["score", "musique", str(path), "--data", str(tmp_path / "dev.jsonl")]) == 0
+    said = capsys.readouterr().out
+    assert "--target hop_1=1,hop_2=1,hop_3=1,hop_4=1,answer_f1=3" in said
 
 
 @pytest.mark.parametrize(
@@ -60,10 +89,19 @@ def test_json(tmp_path, completions, capsys):
         ({"problem": 0}, "completions.jsonl:1: completion must be text, not NoneType"),
         (
             {"problem": 100, "completion": "x"},
-            r"completions.jsonl:1: problem must lie in 0..99, the places of the split",
+            "completions.jsonl:1: problem must be an id, or a place in 0..99 of the split, not 100",
         ),
-        ({"problem": "x", "completion": "x"}, "problem must be an id or a place of the split's 100 problems, not 'x'"),
-        ({"problem": 0, "completion": "x", "answers": 0}, "answers must be a whole number from 1, not 0"),
+        ({"problem": "x", "completion": "x"}, "problem must be an id, or a place in 0..99 of the split, not 'x'"),
+        (
+            {"problem": 0, "completion": "x", "answers": 0},
+            "completions.jsonl:1: answers must be a whole number in 1..10000, not 0",
+        ),
+        ({"problem": [0], "completion": "x"}, "completions.jsonl:1: problem must be an id"),
+        ({"problem": True, "completion": "x"}, "problem must be an id"),
+        ({"problem": 0, "completion": "x", "answers": 10**9}, "answers must be a whole number in 1..10000"),
+        ({"problem": 0, "completion": "x", "answers": True}, "answers must be a whole number"),
+        ({"problem": 0, "completion": "x", "tokens": "many"}, "completions.jsonl:1: tokens must be a whole number"),
+        ({"problem": 0, "completion": "x", "generation": [1]}, "completions.jsonl:1: generation must be text"),
         ([1], "a row must be an object with problem and completion"),
         (None, "the file must hold 1 or more completions, and has none"),
     ],
@@ -74,6 +112,16 @@ def test_bad_rows_are_named_and_nothing_is_written(tmp_path, capsys, row, messag
     assert main(["score", "maze", str(path), "--out", str(tmp_path / "pool.jsonl")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "pool.jsonl").exists()
+
+
+def test_completions_that_disagree_are_named(tmp_path, capsys):
+    path = tmp_path / "completions.jsonl"
+    rows = [{"problem": 0, "completion": "x", "generation": 1}, {"problem": 0, "completion": "x"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["score", "maze", str(path)]) == 2
+    assert "generation must be in every row or in none: line 1 has it, line 2 does not" in capsys.readouterr().err
+    assert main(["score", "maze", str(path), "--out", str(path)]) == 2
+    assert "the pool must be another file than the completions" in capsys.readouterr().err
 
 
 # vpo tasks
@@ -110,7 +158,7 @@ def test_gold_answers_are_validated(tmp_path, capsys):
     assert main(["tasks", "validate", "musique", "--data", str(path)]) == 1
     said = capsys.readouterr().out
     assert "musique: 0 of 1 gold answers score as they should" in said
-    assert "hop_1 0" in said
+    assert "as a single answer: hop_1 is 0, not 1" in said
     assert main(["tasks", "validate", "musique", "--data", str(path), "--json"]) == 1
     assert len(json.loads(capsys.readouterr().out)["flaws"]) == 1
 
@@ -121,6 +169,9 @@ def test_a_task_of_a_file_is_used_everywhere(tmp_path, capsys, monkeypatch):
     assert main(["tasks", "--task", file]) == 0
     assert "reach: choose numbers" in capsys.readouterr().out
     assert main(["tasks", "show", "reach", "--task", file, "--answers", "3"]) == 0
+    capsys.readouterr()
+    assert main(["tasks", "--task", file, "--json", "show", "reach"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == "test-0"
     assert main(["tasks", "validate", file]) == 0
     assert "reach: 50 of 50 gold answers score as they should" in capsys.readouterr().out
     completions = tmp_path / "completions.jsonl"

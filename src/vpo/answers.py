@@ -4,7 +4,8 @@ Several answers stand in numbered tags, ``<answer_1>…</answer_1>`` to ``<answe
 ``<answer>…</answer>``. What counts, exactly:
 
 - Reasoning before the first answer is skipped, with any tags in it: all up to the first ``</think>``, where
-  ``<think>`` opened it or the prompt did. Reasoning that never ends leaves no answer.
+  ``<think>`` opened it, or where the prompt did: then an answer must follow, and the tag not stand in one itself.
+  Reasoning that was opened and never ends leaves no answer.
 - An answer counts once its own closing tag follows, before any other answer opens. So an unclosed answer is
   missing, and with it nothing else: not the answers before it, not those after it.
 - Answers are placed by their number, in whatever order they stand. Of a repeated number the first that is closed
@@ -21,6 +22,7 @@ from collections.abc import Callable, Hashable, Sequence
 from vpo.errors import InputError
 
 THINK, END_THINK = "<think>", "</think>"
+_SINGLE = re.compile(r"<answer>")
 _NUMBERED = re.compile(r"<answer_([1-9][0-9]{0,5})>")
 
 
@@ -78,30 +80,54 @@ def parse(completion: str, answers: int) -> list[str | None]:
 
 def reasoning_end(completion: str, answers: int) -> int:
     """Return where the reasoning before the first answer ends: 0 without any, the end if it never does."""
+    opening = _SINGLE if answers == 1 else _NUMBERED
     opened, closed = completion.find(THINK), completion.find(END_THINK)
-    if closed >= 0 and not 0 <= opened < closed:
-        return closed + len(END_THINK)  # the prompt opened it
-    if opened < 0:
+    if opened >= 0 and (closed < 0 or opened < closed):
+        first = opening.search(completion)
+        if first and first.start() < opened:
+            return 0  # not before the first answer
+        return closed + len(END_THINK) if closed >= 0 else len(completion)
+    if closed < 0:
         return 0
-    if answers == 1:
-        first = completion.find("<answer>")
-    else:
-        match = _NUMBERED.search(completion)
-        first = match.start() if match else -1
-    if 0 <= first < opened:
-        return 0  # not before the first answer
-    return closed + len(END_THINK) if closed >= 0 else len(completion)
+    following = opening.search(completion, closed)
+    if not following or _within_an_answer(completion, closed, following.start(), opening):
+        return 0
+    return closed + len(END_THINK)
+
+
+def split_reasoning(completion: str) -> tuple[str, str]:
+    """Return the reasoning, in its tags, and what follows it, of a completion whose answer has no tags of ours.
+
+    The prompt may have opened the reasoning. Without an end, all is reasoning; without any, nothing.
+    """
+    before, closed, after = completion.partition(END_THINK)
+    if THINK not in before:
+        return (f"{THINK}{before}{END_THINK}", after) if closed else ("", completion)
+    if before.strip().startswith(THINK):
+        return (before.strip() + END_THINK, after) if closed else (completion, "")
+    return "", completion  # not before the answer
+
+
+def _within_an_answer(text: str, place: int, following: int, opening: re.Pattern[str]) -> bool:
+    """Return whether a place lies in an answer that closes after it, before the next one opens."""
+    around = opening.match(text, max(0, text.rfind("<answer", 0, place)))
+    if not around:
+        return False
+    closing = "</" + around.group()[1:]
+    return closing not in text[around.end() : place] and closing in text[place:following]
 
 
 def duplicates(answers: Sequence[str | None], normal_form: Callable[[str], Hashable]) -> list[bool]:
-    """Return which answers repeat an earlier one, compared in a normal form. A missing answer repeats nothing."""
+    """Return which answers repeat an earlier one, compared in a normal form.
+
+    A missing answer, and one whose normal form is None since it cannot be read, repeats nothing.
+    """
     seen: set[Hashable] = set()
     repeated = []
     for answer in answers:
         form = None if answer is None else normal_form(answer)
-        repeated.append(answer is not None and form in seen)
-        if answer is not None:
-            seen.add(form)
+        repeated.append(form is not None and form in seen)
+        seen.add(form)
     return repeated
 
 

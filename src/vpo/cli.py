@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vpo import __version__
@@ -71,12 +72,12 @@ def _add_tasks(commands: Commands) -> None:
         description="Show a problem of a task: the prompt that asks for m answers, a gold answer with its scores, and "
         "a picture where the task has one.",
     )
-    _add_task(show)
+    _add_task(show, nested=True)
     show.add_argument("--index", type=int, default=0, metavar="N", help="which problem of the split, from 0 (0)")
     show.add_argument("--answers", type=int, default=1, metavar="M", help="how many answers to ask for (1)")
     show.add_argument("--target", metavar="NAME=W,…", help="a weighting to write into the prompt")
     show.add_argument("--picture", metavar="FILE", help="draw the problem into a .png or .svg file")
-    _add_json(show)
+    _add_json(show, nested=True)
     show.set_defaults(run=_show_task)
 
     validate = verbs.add_parser(
@@ -85,8 +86,8 @@ def _add_tasks(commands: Commands) -> None:
         description="Grade the gold answer of every problem of a split, without a model, and list those that do not "
         "score as they should. Exits with 1 if there are any.",
     )
-    _add_task(validate)
-    _add_json(validate)
+    _add_task(validate, nested=True)
+    _add_json(validate, nested=True)
     validate.set_defaults(run=_validate_task)
 
 
@@ -99,7 +100,9 @@ def _add_score(commands: Commands) -> None:
         "optionally generation, tokens, and answers.",
     )
     _add_task(score, "completions")
-    score.add_argument("--out", required=True, metavar="POOL", help="the pool to write, .jsonl, .jsonl.gz or .parquet")
+    score.add_argument(
+        "--out", metavar="POOL", help="the pool to write, .jsonl, .jsonl.gz or .parquet (COMPLETIONS with .pool.jsonl)"
+    )
     score.add_argument("--answers", type=int, default=1, metavar="M", help="answers asked for per completion (1)")
     _add_json(score)
     score.set_defaults(run=_score)
@@ -138,12 +141,12 @@ def _add_diagnose(commands: Commands) -> None:
     diagnose.set_defaults(run=_diagnose)
 
 
-def _add_task(command: argparse.ArgumentParser, *files: str) -> None:
+def _add_task(command: argparse.ArgumentParser, *files: str, nested: bool = False) -> None:
     """Add what names a task and its problems, then positional files."""
     command.add_argument("name", metavar="NAME", help="a name from `vpo tasks`, or a .py file that defines a task")
     for file in files:
         command.add_argument(file, metavar=file.upper(), help=f"file of {file}, .jsonl, .jsonl.gz or .parquet")
-    _add_task_file(command)
+    _add_task_file(command, nested=nested)
     command.add_argument("--split", default="test", help="which problems (test)")
     command.add_argument("--data", metavar="PATH", help="file or folder of the task's data, or hub, or hub:OWNER/NAME")
     command.add_argument(
@@ -156,9 +159,10 @@ def _add_task(command: argparse.ArgumentParser, *files: str) -> None:
     )
 
 
-def _add_task_file(command: argparse.ArgumentParser) -> None:
+def _add_task_file(command: argparse.ArgumentParser, *, nested: bool = False) -> None:
+    default: Any = argparse.SUPPRESS if nested else []
     command.add_argument(
-        "--task", action="append", default=[], metavar="FILE", help="make the task of a .py file known by its name"
+        "--task", action="append", default=default, metavar="FILE", help="make the task of a .py file known by its name"
     )
 
 
@@ -171,8 +175,10 @@ def _add_target(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_json(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", action="store_true", help="print JSON")
+def _add_json(command: argparse.ArgumentParser, *, nested: bool = False) -> None:
+    # A default of a nested command would overwrite what was given before its name.
+    default: Any = argparse.SUPPRESS if nested else False
+    command.add_argument("--json", action="store_true", default=default, help="print JSON")
 
 
 def _setting(text: str) -> tuple[str, object]:
@@ -209,7 +215,12 @@ def _tasks(options: argparse.Namespace) -> int:
 
     for file in options.task:
         register(file)
-    tasks = [find(name) for name in names()]
+    tasks = []
+    for name in names():
+        try:
+            tasks.append(find(name))
+        except InputError as error:  # a package of somebody else's
+            print(f"vpo: note: task {name} is left out: {error}", file=sys.stderr)
     print(_json([task_data(task) for task in tasks]) if options.json else "\n\n".join(map(task_text, tasks)))
     return 0
 
@@ -254,15 +265,19 @@ def _validate_task(options: argparse.Namespace) -> int:
 
 def _score(options: argparse.Namespace) -> int:
     from vpo.pools import write_pool
+    from vpo.row_files import without_form
     from vpo.score import Tally, score_completions
     from vpo.tables import tally_text
 
+    out = options.out or without_form(options.completions) + ".pool.jsonl"
+    if Path(out).resolve() == Path(options.completions).resolve():
+        raise InputError(f"{out}: the pool must be another file than the completions")
     tally = Tally()
     rows = score_completions(
         _task(options), options.completions, split=options.split, answers=options.answers, tally=tally
     )
-    write_pool(options.out, rows)
-    print(_json({**tally.data(), "pool": options.out}) if options.json else tally_text(tally, options.out))
+    write_pool(out, rows)
+    print(_json({**tally.data(), "pool": out}) if options.json else _plain(tally_text(tally, out)))
     return 0
 
 

@@ -128,7 +128,7 @@ class _Gathered:
     def add(self, value: Any, line: int) -> Row:
         """Take a row in and return its fields, refusing one that is wrong or contradicts an earlier one."""
         row = _checked(value)
-        _check_given(row, self.given, line)
+        check_given(row, ("solved", "tokens"), self.given, line)
         if row["problem"] not in self.builders:
             names = self.orders.setdefault(frozenset(row["scores"]), tuple(row["scores"]))
             self.builders[row["problem"]] = _Builder(row["problem"], names)
@@ -203,7 +203,7 @@ def _checked(row: Any) -> dict[str, Any]:
     checked: dict[str, Any] = {
         "problem": _name(row["problem"], "problem"),
         "generation": _name(row["generation"], "generation"),
-        "position": _whole(row["position"], "position", MOST_ANSWERS),
+        "position": check_whole(row["position"], "position", MOST_ANSWERS),
         "scores": _scores(row["scores"]),
     }
     if row.get("solved") is not None:
@@ -211,13 +211,13 @@ def _checked(row: Any) -> dict[str, Any]:
             raise InputError(f"solved must be true or false, not {_shown(row['solved'])}")
         checked["solved"] = bool(row["solved"])
     if row.get("tokens") is not None:
-        checked["tokens"] = _whole(row["tokens"], "tokens", 10**12)
+        checked["tokens"] = check_whole(row["tokens"], "tokens")
     if row.get("answer") is not None:
         if not isinstance(row["answer"], str):
             raise InputError(f"answer must be text, not {_shown(row['answer'])}")
         checked["answer"] = row["answer"]
     if row.get("answers") is not None:
-        checked["answers"] = _whole(row["answers"], "answers", MOST_ANSWERS)
+        checked["answers"] = check_whole(row["answers"], "answers", MOST_ANSWERS)
         if checked["position"] > checked["answers"]:
             raise InputError(f"position must lie in 1..{checked['answers']} (answers), not {checked['position']}")
     return checked
@@ -231,9 +231,9 @@ def _without_nulls(row: Row) -> Row:
     return {**row, "scores": {name: value for name, value in scores.items() if value is not None}}
 
 
-def _check_given(row: Row, given: dict[str, tuple[bool, int]], line: int) -> None:
-    """Refuse a field that some rows have and others lack."""
-    for field in ("solved", "tokens"):
+def check_given(row: Row, fields: Iterable[str], given: dict[str, tuple[bool, int]], line: int) -> None:
+    """Refuse a field that some rows have and others lack; `given` remembers what the first row had."""
+    for field in fields:
         present, where = given.setdefault(field, (field in row, line))
         if (field in row) != present:
             has, lacks = (line, where) if field in row else (where, line)
@@ -246,7 +246,8 @@ def _name(value: Any, field: str) -> str:
     return str(value)
 
 
-def _whole(value: Any, field: str, most: int) -> int:
+def check_whole(value: Any, field: str, most: int = 10**12) -> int:
+    """Return a whole number from 1 up to a bound, refusing anything else; 3.0 is one, as Parquet may have it."""
     number = _number(value)
     if number is None or isinstance(value, bool | np.bool_) or number != int(number) or not 1 <= number <= most:
         raise InputError(f"{field} must be a whole number in 1..{most}, not {_shown(value)}")

@@ -53,6 +53,13 @@ def write_rows(path: Path, rows: Iterable[Row], *, maps: Sequence[str] = ()) -> 
         raise
 
 
+def without_form(name: str) -> str:
+    """Return the name of a file of rows without its ending."""
+    for form in FORMS:
+        name = name.removesuffix(form)
+    return name
+
+
 def _form(path: Path) -> str:
     for form in FORMS:
         if path.name.endswith(form):

@@ -8,6 +8,7 @@ from typing import Any
 
 from vpo.answers import duplicates
 from vpo.errors import InputError
+from vpo.pools import MOST_ANSWERS, check_given, check_whole
 from vpo.progress import progress
 from vpo.row_files import read_rows
 from vpo.tasks import Task
@@ -15,24 +16,28 @@ from vpo.tasks import Task
 
 @dataclass
 class Tally:
-    """What became of the completions, counted while they are scored."""
+    """What became of the completions, counted while they are scored, and the task's own target."""
 
     completions: int = 0
     answers: int = 0
     missing: int = 0
+    unreadable: int = 0
     repeated: int = 0
     solved: int = 0
     totals: Counter[str] = field(default_factory=Counter)
+    target: dict[str, float] = field(default_factory=dict)
 
     def data(self) -> dict[str, Any]:
         """Return the counts as shares and means."""
         return {
             "completions": self.completions,
             "answers": self.answers,
-            "parsed": 1 - self.missing / self.answers,
+            "given": 1 - self.missing / self.answers,
+            "readable": 1 - (self.missing + self.unreadable) / self.answers,
             "repeated": self.repeated / self.answers,
             "solved": self.solved / self.answers,
             "mean": {name: total / self.answers for name, total in self.totals.items()},
+            "target": self.target,
         }
 
 
@@ -44,22 +49,37 @@ def score_completions(
     Args:
         task: whose problems were asked.
         path: a file with a row for each completion: `problem` (its id, or its place in the split from 0),
-            `completion`, and optionally `generation`, `tokens`, and `answers` where it differs from row to row.
+            `completion`, and optionally, in every row or in none, `generation` and `tokens`; and `answers` where it
+            differs from row to row.
         split: of the problems.
         answers: m, how many answers a completion was asked for.
         tally: counts what is read.
     """
-    problems = {problem.id: problem for problem in task.problems(split)}
-    ids = list(problems)
+    check_whole(answers, "answers", MOST_ANSWERS)
+    problems = list(task.problems(split))
+    by_id = {problem.id: problem for problem in problems}
+    tally.target = dict(zip(task.names, task.weights, strict=True))
+    given: dict[str, tuple[bool, int]] = {}
     seen: Counter[str] = Counter()
     for line, row in progress(read_rows(Path(path)), f"scoring {path}"):
         try:
-            name, completion, asked = _completion(row, ids, answers)
+            if not isinstance(row, Mapping):
+                raise InputError("a row must be an object with problem and completion")
+            row = {name: value for name, value in row.items() if value is not None}
+            check_given(row, ("generation", "tokens"), given, line)
+            problem, completion = _problem(row.get("problem"), problems, by_id), row.get("completion")
+            if not isinstance(completion, str):
+                raise InputError(f"completion must be text, not {type(completion).__name__}")
+            asked = check_whole(row.get("answers", answers), "answers", MOST_ANSWERS)
+            more = {"generation": row.get("generation", seen[problem.id])}
+            if not isinstance(more["generation"], str | int):
+                raise InputError(f"generation must be text or a whole number, not {more['generation']!r}")
+            if "tokens" in row:
+                more["tokens"] = check_whole(row["tokens"], "tokens")
         except InputError as error:
             raise InputError(f"{path}:{line}: {error}") from None
-        generation = row["generation"] if row.get("generation") is not None else seen[name]
-        seen[name] += 1
-        yield from _rows(task, problems[name], completion, asked, {"generation": generation, **_tokens(row)}, tally)
+        seen[problem.id] += 1
+        yield from _rows(task, problem, completion, asked, more, tally)
     if not tally.completions:
         raise InputError(f"{path}: the file must hold 1 or more completions, and has none")
 
@@ -69,37 +89,25 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     found = task.parse(completion, asked)
     vectors = task.score_many([problem] * asked, found)
-    repeated = duplicates(found, task.normal_form)
     tally.completions += 1
     tally.answers += asked
     tally.missing += found.count(None)
-    tally.repeated += sum(repeated)
+    tally.unreadable += sum(answer is not None and task.normal_form(answer) is None for answer in found)
+    tally.repeated += sum(duplicates(found, task.normal_form))
     for position, (answer, vector) in enumerate(zip(found, vectors.tolist(), strict=True), start=1):
         scores = dict(zip(task.names, vector, strict=True))
         solved = task.solved(vector)
         tally.solved += solved
         tally.totals.update(scores)
-        row = {"problem": problem.id, "position": position, "scores": scores, "solved": solved, "answer": answer}
+        text = None if answer is None else answer.encode("utf-8", "backslashreplace").decode()  # lone surrogates
+        row = {"problem": problem.id, "position": position, "scores": scores, "solved": solved, "answer": text}
         yield {**row, "answers": asked, **more}
 
 
-def _completion(row: Any, ids: list[str], answers: int) -> tuple[str, str, int]:
-    """Return the problem's id, the text and m of a row, refusing what is absent or wrong."""
-    if not isinstance(row, Mapping):
-        raise InputError("a row must be an object with problem and completion")
-    problem, completion, asked = row.get("problem"), row.get("completion"), row.get("answers")
-    if isinstance(problem, int) and not isinstance(problem, bool):
-        if not 0 <= problem < len(ids):
-            raise InputError(f"problem must lie in 0..{len(ids) - 1}, the places of the split, not {problem}")
-        problem = ids[problem]
-    if problem not in set(ids):
-        raise InputError(f"problem must be an id or a place of the split's {len(ids)} problems, not {problem!r}")
-    if not isinstance(completion, str):
-        raise InputError(f"completion must be text, not {type(completion).__name__}")
-    if asked is not None and (not isinstance(asked, int) or asked < 1):
-        raise InputError(f"answers must be a whole number from 1, not {asked!r}")
-    return problem, completion, answers if asked is None else asked
-
-
-def _tokens(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"tokens": row["tokens"]} if row.get("tokens") is not None else {}
+def _problem(name: Any, problems: list[Any], by_id: Mapping[str, Any]) -> Any:
+    """Return a problem by its id or its place in the split."""
+    if isinstance(name, str) and name in by_id:
+        return by_id[name]
+    if isinstance(name, int) and not isinstance(name, bool) and 0 <= name < len(problems):
+        return problems[name]
+    raise InputError(f"problem must be an id, or a place in 0..{len(problems) - 1} of the split, not {name!r}")

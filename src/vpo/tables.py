@@ -9,7 +9,7 @@ from typing import Any
 from vpo.core.at_k import Interval
 from vpo.diagnose import Diagnosis
 from vpo.measure import DIVERSITY, Comparison, Measure
-from vpo.row_files import FORMS
+from vpo.row_files import without_form
 from vpo.score import Tally
 from vpo.tasks import Flaw, Message, Task, settings_of
 from vpo.tasks.task import P
@@ -144,9 +144,8 @@ def flaws_text(task: str, graded: int, flaws: Sequence[Flaw]) -> str:
     """Return how many gold answers score as they should, and those that do not."""
     lines = [f"{task}: {graded - len(flaws)} of {graded} gold answers score as they should"]
     for flaw in flaws:
-        scores = ", ".join(f"{name} {score:.3g}" for name, score in flaw.scores.items() if score < 1)
-        lines.append(f"  {flaw.problem}: {scores or 'there is no gold answer'}")
-        lines += [f"    {line}" for line in flaw.answer.splitlines()]
+        lines.append(f"  {flaw.problem}: {flaw.reason}")
+        lines += [f"    {line}" for line in (flaw.answer or "").splitlines()]
     return "\n".join(lines)
 
 
@@ -154,21 +153,25 @@ def tally_text(tally: Tally, pool: str) -> str:
     """Return what became of some completions."""
     data = tally.data()
     rows = [[f"  {name}", f"{mean:.3f}"] for name, mean in data["mean"].items()]
+    weights = tally.target.values()
+    uniform = max(weights) - min(weights) < 1e-9
+    ratios = ",".join(
+        f"{name}={weight / min(filter(None, weights)):.6g}" for name, weight in tally.target.items() if weight > 0
+    )
     return "\n".join(
         [
-            f"{tally.completions} completions, {tally.answers} answers: {data['parsed']:.1%} could be read, "
-            f"{data['repeated']:.1%} repeat an earlier one of their set, {data['solved']:.1%} solve",
+            f"{tally.completions} completions, {tally.answers} answers: {data['given']:.1%} were given, "
+            f"{data['readable']:.1%} could be read, {data['repeated']:.1%} repeat an earlier one of their set, "
+            f"{data['solved']:.1%} solve",
             *_aligned(rows),
-            f"written to {pool}; next: vpo measure {pool}",
+            f"written to {pool}; next: vpo measure {pool}" + ("" if uniform else f" --target {ratios}"),
         ]
     )
 
 
 def _short_names(paths: Sequence[str]) -> list[str]:
     """Return the names of the files where they tell the pools apart, else the whole paths."""
-    names = [Path(path).name for path in paths]
-    for form in FORMS:
-        names = [name.removesuffix(form) for name in names]
+    names = [without_form(Path(path).name) for path in paths]
     if len(set(names)) < len(names):
         names = list(paths)
     return names if len(set(names)) == len(names) else [f"{place}: {name}" for place, name in enumerate(names, 1)]

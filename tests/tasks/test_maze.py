@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from vpo.tasks.maze import MazeTask, read_moves
 from vpo.tasks.maze.oracle import oracle
 from vpo.tasks.maze.picture import draw, text
-from vpo.tasks.maze.routes import best_route, demonstration
+from vpo.tasks.maze.routes import best_route, demonstration, route_over
 from vpo.tasks.maze.world import BONUS, DIAMOND, END, GOLD, LAVA, OPEN, START, WALL, Maze, distances, make_maze
 
 TASK = MazeTask()
@@ -119,6 +119,8 @@ def test_the_number_of_walls_is_as_published():
     assert counts == set(range(4, 15))
     # At 13 it leaves 169 − 49 − 48 = 72, of which 40 to 63 are opened.
     assert all(9 <= make_maze(13, 42, index).cells.count(WALL) <= 32 for index in range(50))
+    # At 7 it leaves 49 − 16 − 15 = 18, of which 10 to 15 are opened, the one under B among them.
+    assert {make_maze(7, 42, index).cells.count(WALL) for index in range(200)} == set(range(3, 9))
 
 
 def test_mazes_are_the_same_on_every_machine():
@@ -231,14 +233,18 @@ def test_the_best_route_earns_what_the_oracle_says():
 
 
 def test_no_route_beats_the_oracle():
-    """On 200 mazes: demonstrations, walks that turn at random, and all orders of three tiles."""
+    """On 200 mazes, under five weightings: demonstrations, random walks, and tours over tiles in any order."""
     random = Random(0)
+    weightings = np.vstack([np.full(4, 0.25), np.random.default_rng(0).dirichlet(np.ones(4), 4)])
     for maze in TASK.problems(count=200):
-        best = TASK.best(maze)
-        routes = [demonstration(maze, random) for _ in range(10)]
-        routes += ["".join(random.choice("UDLR") for _ in range(maze.budget)) for _ in range(10)]
-        for route in routes:
-            assert np.dot(TASK.score(maze, route), TASK.weights) <= best + 1e-12
+        routes = [demonstration(maze, random) for _ in range(8)]
+        routes += ["".join(random.choice("UDLR") for _ in range(maze.budget)) for _ in range(4)]
+        tiles = maze.tiles(GOLD) + maze.tiles(DIAMOND) + maze.tiles(LAVA)
+        tours = [random.sample(tiles, random.randrange(1, 6)) for _ in range(8)]
+        routes += [route for tour in tours if (route := route_over(maze, tour, frozenset(), random))]
+        earned = TASK.score_many([maze] * len(routes), routes) @ weightings.T
+        best = [oracle(maze).best(weights) for weights in weightings]
+        assert (earned <= np.asarray(best) + 1e-12).all()
 
 
 def test_the_uniform_best_is_three_quarters_nearly_everywhere():
@@ -262,6 +268,20 @@ def test_demonstrations_are_good_and_varied(size):
     assert {(True, False), (False, True)} <= kinds
 
 
+def test_demonstrations_are_mixed():
+    """Two in five for each treasure, one in five straight to E; most keep off lava and take all they can."""
+    mazes = TASK.problems("train", count=100)
+    vectors = np.array(
+        [TASK.score(maze, demonstration(maze, Random(f"{maze.id} {i}"))) for maze in mazes for i in range(10)]
+    )
+    gold, diamond, avoid_lava = vectors[:, 1], vectors[:, 2], vectors[:, 3]
+    for_gold, for_diamond = (gold > 0.5) & (diamond < 0.5), (diamond > 0.5) & (gold < 0.5)
+    assert 0.3 < for_gold.mean() < 0.45
+    assert 0.3 < for_diamond.mean() < 0.45
+    assert 0.90 < (avoid_lava == 1).mean() < 0.98
+    assert 0.7 < (gold[for_gold] == 1).mean() < 0.9
+
+
 def test_demonstrations_are_seeded():
     maze = TASK.problems(count=1)[0]
     assert TASK.demonstrations(maze, 5, Random(3)) == TASK.demonstrations(maze, 5, Random(3))
@@ -283,6 +303,10 @@ def test_the_compact_prompt_is_short_and_tells_everything_apart():
         for answers, target in itertools.product((1, 3), (None, [0.1, 0.2, 0.3, 0.4], [1, 0, 0, 0]))
     }
     assert len(prompts) == 6
+    with pytest.raises(ValueError, match="answers must be 1 or more, not 0"):
+        task.ask(maze, 0)
+    with pytest.raises(ValueError, match="target must not be negative"):
+        task.ask(maze, 1, [1.3, -0.3, 0, 0])
     assert max(map(len, prompts)) < 100
 
 
@@ -295,6 +319,11 @@ def test_the_text_picture_shows_routes():
     assert shown[4].startswith("2D2 ")
     assert "\033[" in text(hand_made(), ["RRRR"], colour=True)
     assert "\033[" not in text(hand_made(), colour=True)
+
+
+def test_any_answer_can_be_drawn(tmp_path):
+    TASK.draw(hand_made(), ["RRRR", "$\\frac$", ""], str(tmp_path / "maze.png"))
+    assert (tmp_path / "maze.png").exists()
 
 
 @pytest.mark.parametrize(("name", "start"), [("maze.png", b"\x89PNG"), ("maze.svg", b"<?xml")])

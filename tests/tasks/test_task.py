@@ -61,6 +61,19 @@ def test_any_answer_yields_a_vector(name, text):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
+@given(texts=st.lists(anything, min_size=3, max_size=3), order=st.permutations(range(3)), copied=st.integers(0, 2))
+def test_the_set_reward_of_any_answers_ignores_order_and_copies(name, texts, order, copied):
+    task, problem = PROBLEMS[name]
+    texts[copied] = task.gold(problem)
+    rewards = task.score_many([problem] * 3, texts)
+    assert set_reward(rewards[list(order)]) == pytest.approx(set_reward(rewards), abs=1e-12)
+    with_copy = np.vstack([rewards, rewards[copied]])
+    assert set_reward(with_copy) == pytest.approx(set_reward(rewards), abs=1e-12)
+    weights = np.asarray(task.weights)
+    assert (with_copy @ weights).sum() > (rewards @ weights).sum()  # what multi_rlvr earns
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_the_set_reward_ignores_order_and_duplicates_and_multi_rlvr_counts_them(name):
     task, problem = PROBLEMS[name]
     gold = task.gold(problem)
@@ -117,6 +130,8 @@ def test_the_target_is_written_into_the_prompt(name):
     assert f"{task.names[0]} 100%" not in task.ask(problem, 2)[-1]["content"]
     with pytest.raises(ValueError, match="target must hold"):
         task.ask(problem, 2, [1.0])
+    with pytest.raises(ValueError, match="target must sum to 1"):
+        task.ask(problem, 2, [2.0, *target[1:]])
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -184,9 +199,19 @@ def test_tasks_of_other_packages_are_found_by_their_entry_point(tmp_path, monkey
     ("change", "message"),
     [
         (lambda text: "x = 1", "must define one subclass of vpo.tasks.Task, not 0"),
-        (lambda text: text.replace("(0.5, 0.5)", "(0.7, 0.7)"), "weights must be 2 numbers of 0 or more that sum to 1"),
+        (
+            lambda text: text.replace("(0.5, 0.5)", "(0.7, 0.7)"),
+            "weights must sum to 1 over the objectives, and it sums to 1.4",
+        ),
         (lambda text: text.replace("(0.5, 0.5)", "(1.0,)"), "weights must be 2 numbers"),
         (lambda text: text.replace("summary =", "other ="), "the task must say its summary"),
+        (lambda text: text.replace("(0.5, 0.5)", "(float('nan'), 1.0)"), "weights must be finite"),
+        (
+            lambda text: text.replace("objectives = (", "objectives = 'close', 'few'\n    others = ("),
+            "objectives must be",
+        ),
+        (lambda text: text + "\nimport nowhere", "the file cannot be loaded .ModuleNotFoundError: No module named"),
+        (lambda text: text + "\n)", "the file cannot be loaded .SyntaxError"),
         (lambda text: text.replace("def score(", "def scores("), "the task must implement score"),
     ],
 )
@@ -194,6 +219,20 @@ def test_a_task_that_is_not_whole_is_refused(own_file, change, message):
     own_file.write_text(change(OWN))
     with pytest.raises(ValueError, match=message):
         get(str(own_file))
+
+
+def test_settings_are_checked_against_their_defaults(own_file):
+    for value in ("abc", 9.0, None, [9], True):
+        with pytest.raises(ValueError, match="setting size of task maze must be of type int, not"):
+            get("maze", size=value)
+    with pytest.raises(ValueError, match="setting compact of task maze must be of type bool, not 'no'"):
+        get("maze", compact="no")
+    with pytest.raises(ValueError, match="setting data of task toolrl must be of type str, not 5"):
+        get("toolrl", data=5)
+    own_file.write_text("from __future__ import annotations\n" + OWN.replace("count: int = 6", "count: int"))
+    with pytest.raises(ValueError, match="task reach needs the setting 'count'"):
+        get(str(own_file))
+    assert get(str(own_file), count=4).count == 4
 
 
 def test_bad_names_are_refused(tmp_path, own_file):
@@ -215,4 +254,5 @@ def test_validate_reports_what_does_not_score(tmp_path):
     flaw, fine = task.validate(task.problems("dev"))
     assert fine is None
     assert flaw.problem == row["id"]
-    assert flaw.scores == {"hop_1": 0, "hop_2": 0, "hop_3": 0, "hop_4": 0, "answer_f1": 0}
+    lacking = ", ".join(f"{name} is 0, not 1" for name in task.names)
+    assert flaw.reason == f"as a single answer: {lacking}; as one of a set: {lacking}"

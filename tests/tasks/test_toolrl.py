@@ -2,6 +2,8 @@ import json
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.tasks.rows import toolrl_row
 from vpo.tasks.tool_data import from_bfcl, from_rlla
@@ -23,6 +25,15 @@ def problem_of(*lines):
     return from_rlla(toolrl_row(gold), "p", "here")
 
 
+def nested(depth):
+    value = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+NESTED = {40: nested(40)}
+NESTED_CALL = call("weather", city="New York City", days=nested(60))
 WEATHER = problem_of(call("weather", city="New York City", days=3))
 TALK = problem_of()
 
@@ -48,10 +59,16 @@ TALK = problem_of()
         ("<think>t</think><tool_call></tool_call>", (0, 0, 0, 0)),  # an empty answer in a valid form
         ("<think>t</think><tool_call>" + call("weather", city="New York City", days=3), (0, 0, 0, 0)),  # unclosed
         (f"<think><tool_call>{call('weather', city='New York City', days=3)}</tool_call></think>", (0, 0, 0, 0)),
-        (calls('["weather"]'), (1, 0, 0, 0)),
+        (calls('["weather"]'), (0, 0, 0, 0)),  # nothing that can be read
+        (calls("x"), (0, 0, 0, 0)),
+        (calls("x") + "<response>It rains.</response>", (0, 0, 0, 0)),
         (calls('{"name": "weather", "parameters": [1]}'), (1, 1, 0, 0)),
         (calls('{"name": "weather"}'), (1, 1, 0, 0)),
-        (calls("[" * 50_000), (1, 0, 0, 0)),
+        (calls("[" * 50_000), (0, 0, 0, 0)),
+        (calls(call("weather", city="New York City", days=3, more=NESTED[40])), (1, 1, 4 / 5, 1)),
+        (calls(call("weather", city="New York City", days=3), NESTED_CALL), (1, 2 / 3, 1 / 2, 1 / 2)),
+        ("</think>" + calls(call("weather", city="New York City", days=3)), (0, 1, 1, 1)),  # thoughts come first
+        (calls(call("weather", city="New York City", days=3)).partition("</think>")[2], (0, 1, 1, 1)),
         (calls(*[call("weather", city="New York City", days=3)] * 101), (0, 0, 0, 0)),  # more calls than are read
         (calls("9" * 200_000), (0, 0, 0, 0)),
         ("", (0, 0, 0, 0)),
@@ -90,6 +107,58 @@ def test_calls_of_the_same_keys_are_told_apart_by_their_values():
     assert TASK.score(problem, calls(call("play", song="b"), call("play", song="a"))) == (1, 1, 1, 1)
     # The same call twice earns for one.
     assert TASK.score(problem, calls(call("play", song="a"), call("play", song="a"))) == (1, 1, 1, 1 / 2)
+
+
+@pytest.mark.parametrize("depth", [45, 49, 60, 100, 300, 500, 900, 1500, 100_000])
+def test_deep_json_neither_raises_nor_depends_on_the_stack(depth):
+    line = '{"name": "weather", "parameters": {"city": "x", "days": ' + "[" * depth + "1" + "]" * depth + "}}"
+    answer = calls(line)
+    expected = (1, 1, 1, 0) if depth < 48 else (0, 0, 0, 0)
+    assert TASK.score(WEATHER, answer) == expected
+    hash(TASK.normal_form(answer))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("fg"), st.sampled_from(["a", "b", "a b", "c d"])), max_size=4),
+    st.lists(st.tuples(st.sampled_from("fg"), st.sampled_from(["a", "b", "a b", "c d"])), max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_of_calls_changes_nothing(gold, found, random):
+    problem = problem_of(*(call(name, song=song) for name, song in gold))
+    lines = [call(name, song=song) for name, song in found] or [call("h")]
+    shuffled = random.sample(lines, len(lines))
+    assert TASK.score(problem, calls(*shuffled)) == pytest.approx(TASK.score(problem, calls(*lines)))
+    assert TASK.normal_form(calls(*shuffled)) == TASK.normal_form(calls(*lines))
+
+
+def test_calls_are_paired_for_the_best_of_all():
+    problem = problem_of(call("play", song="a"), call("play", song="b"))
+    # "a b d" fits either by half; "a c d" only the first: the best pairing gives each 1/2.
+    for lines in ([call("play", song="a b d"), call("play", song="a c d")],):
+        for order in (lines, lines[::-1]):
+            assert TASK.score(problem, calls(*order)) == pytest.approx((1, 1, 1, 1 / 2))
+
+
+def test_separators_inside_texts_do_not_split_calls():
+    text = "one\u2028two\x85three\x0bfour"
+    problem = problem_of(json.dumps({"name": "play", "parameters": {"song": text}}, ensure_ascii=False))
+    assert problem.calls == (Call("play", {"song": text}),)
+    assert TASK.score(problem, problem.gold) == (1, 1, 1, 1)
+
+
+def test_thoughts_that_the_prompt_opened_count_in_a_single_answer():
+    body = calls(call("weather", city="New York City", days=3)).partition("</think>")[2]
+    (found,) = TASK.parse(f"I reason.</think>{body}", 1)
+    assert TASK.score(WEATHER, found) == (1, 1, 1, 1)
+    # A call in the thoughts is not made.
+    (found,) = TASK.parse(f"maybe {body} </think><response>Sorry.</response>", 1)
+    assert TASK.score(WEATHER, found) == (0, 0, 0, 0)
+
+
+def test_a_broken_gold_call_is_refused_and_never_matched():
+    gold = '<think>t</think><tool_call>\n{"name": "w",\n "parameters": {"x": 1}}\n</tool_call>'
+    with pytest.raises(ValueError, match="here: the gold answer must hold calls, one a line, or a response"):
+        from_rlla(toolrl_row(gold), "p", "here")
 
 
 def test_calling_every_tool_earns_little():
@@ -137,17 +206,36 @@ def test_several_right_values():
         assert TASK.score(problem, calls(call("f", x=value)))[3] == expected
 
 
-def test_bfcl_lists_the_right_values_and_may_leave_arguments_out():
-    row = {
-        "question": [[{"role": "user", "content": "Density?"}]],
+def bfcl_row(**more):
+    return {
+        "question": [[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Density?"}]],
         "function": [{"name": "density", "description": "d", "parameters": {"properties": {"mass": {}}}}],
         "ground_truth": [{"density": {"mass": [45, 45.5], "unit": ["", "kg"], "where": [{"city": ["Rome", "Roma"]}]}}],
+        **more,
     }
-    problem = from_bfcl(row, "b", "here")
+
+
+def test_bfcl_lists_the_right_values_and_optional_arguments():
+    problem = from_bfcl(bfcl_row(), "b", "here")
     (gold,) = problem.calls
     assert gold.parameters == {"mass": 45, "where": {"city": "Rome"}}
+    assert problem.messages[0]["content"].startswith("Be brief.")
+    assert "Name: density" in problem.messages[0]["content"]
+
+    def score(**parameters):
+        return TASK.score(problem, calls(call("density", **parameters)))
+
+    rome, roma = {"city": "Rome"}, {"city": "Roma"}
     assert TASK.score(problem, problem.gold) == (1, 1, 1, 1)
-    assert TASK.score(problem, calls(call("density", mass=45.5, where={"city": "Rome"}))) == (1, 1, 1, 1)
+    assert score(mass=45.5, where=roma) == (1, 1, 1, 1)
+    assert score(mass=45, where=rome, unit="kg") == (1, 1, 1, 1)  # optional, and right
+    assert score(mass=45, where=rome, unit="banana") == pytest.approx((1, 1, 1, 2 / 3))  # optional, and wrong
+    assert score(mass=45, where=rome, color="red") == pytest.approx((1, 1, 4 / 5, 1))  # not an argument
+
+
+def test_where_no_call_is_due_the_gold_answer_is_words():
+    problem = from_bfcl(bfcl_row(ground_truth=[]), "b", "here")
+    assert TASK.score(problem, problem.gold) == (1, 1, 1, 1)
 
 
 def test_in_a_set_the_thoughts_belong_to_each_answer():
@@ -169,6 +257,19 @@ def test_the_same_calls_in_another_order_are_the_same_answer():
     assert TASK.normal_form(calls(one)) != TASK.normal_form(calls(other))
     response = "<think>a</think><response>Hi.</response>"
     assert TASK.normal_form(response) == TASK.normal_form("<response> Hi. </response>")
+
+
+def test_calls_are_not_read_from_parquet(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    rows = [
+        {"system": "s", "user": "u", "gold_calls": [{"name": "f", "parameters": parameters}]}
+        for parameters in ({"city": "Rome"}, {"song": "x"})
+    ]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "test.parquet")
+    with pytest.raises(ValueError, match="gold_calls cannot be read from Parquet, which fills arguments with nulls"):
+        ToolrlTask(data=str(tmp_path)).problems()
 
 
 def test_rows_are_read_from_files(tmp_path):
@@ -196,7 +297,18 @@ def test_rows_are_read_from_files(tmp_path):
     ("row", "message"),
     [
         ({"x": 1}, "test.jsonl:1: a row of toolrl must have the fields of ToolRL .* not x"),
-        (toolrl_row("nothing"), "test.jsonl:1: the gold answer must hold calls or a response, not 'nothing'"),
+        (
+            toolrl_row("nothing"),
+            "test.jsonl:1: the gold answer must hold calls, one a line, or a response, not 'nothing'",
+        ),
+        ({**toolrl_row("x"), "prompt": [{"role": "user"}]}, "test.jsonl:1: content must be str, not NoneType"),
+        ({**toolrl_row("x"), "prompt": []}, "test.jsonl:1: the prompt must hold 1 or more messages, not 0"),
+        (bfcl_row(question=[[], []]), "test.jsonl:1: question must hold one turn, not 2"),
+        (bfcl_row(ground_truth=["density"]), "test.jsonl:1: item 0: ground_truth must be dict, not str"),
+        (bfcl_row(ground_truth=[{"a": {}, "b": {}}]), "a call of ground_truth must name one tool, not 2"),
+        (bfcl_row(function=[{"name": "f"}]), "test.jsonl:1: description must be str, not NoneType"),
+        ({"system": "s", "user": "u", "gold_calls": [{"name": "f"}]}, "test.jsonl:1: parameters must be dict"),
+        ({"system": "s", "user": "u", "gold_calls": [], "gold": 5}, "test.jsonl:1: gold must be str, not int"),
         (toolrl_row(None), "test.jsonl:1: ground_truth must be str, not NoneType"),
         ({"query": "q", "id": "s", "calling": []}, "rows of Seal-Tools need its tools beside them, in tools.jsonl"),
     ],

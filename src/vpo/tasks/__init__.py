@@ -4,10 +4,14 @@ import difflib
 import importlib
 import importlib.util
 import inspect
-from importlib.metadata import entry_points
+import sys
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from vpo.core.arrays import check_weights
 from vpo.errors import InputError
 from vpo.tasks.task import Flaw, Message, Objective, Problem, Task, Vector
 
@@ -26,6 +30,7 @@ __all__ = [
 ]
 
 GROUP = "vpo.tasks"
+REQUIRED = "required"  # in place of the default of a setting that has none
 
 # Where each built-in task is; they are imported when asked for.
 BUILT_IN = {
@@ -62,7 +67,7 @@ def find(name: str) -> type[Task[Any]]:
     if name in _REGISTERED:
         return _REGISTERED[name]
     for point in entry_points(group=GROUP, name=name):
-        return _checked(point.load(), f"entry point {point.value}")
+        return _from_entry_point(point)
     near = difflib.get_close_matches(name, names(), n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names())}"
     raise InputError(f"task {name!r} is not known: {hint}")
@@ -72,28 +77,39 @@ def get(name: str, **settings: Any) -> Task[Any]:
     """Return a task by name, or from a .py file, with settings such as ``size=13`` or ``data="folder"``."""
     task = find(name)
     known = settings_of(task)
-    for setting in settings:
+    for setting, value in settings.items():
         if setting not in known:
             listed = f"there are {', '.join(known)}" if known else "it has none"
             raise InputError(f"task {task.name} has no setting {setting!r}: {listed}")
+        kind = str if known[setting] is None else type(known[setting])
+        if known[setting] is not REQUIRED and type(value) is not kind:
+            raise InputError(f"setting {setting} of task {task.name} must be of type {kind.__name__}, not {value!r}")
+    missing = [setting for setting, default in known.items() if default is REQUIRED and setting not in settings]
+    if missing:
+        raise InputError(f"task {task.name} needs the setting {missing[0]!r}")
     return task(**settings)
 
 
 def settings_of(task: type[Task[Any]]) -> dict[str, Any]:
-    """Return the settings of a task, the keywords of its constructor, with their defaults."""
-    parameters = inspect.signature(task).parameters
-    return {name: parameter.default for name, parameter in parameters.items()}
+    """Return the settings of a task, the keywords of its constructor, with their defaults or `REQUIRED`."""
+    parameters = inspect.signature(task).parameters.values()
+    return {each.name: REQUIRED if each.default is inspect.Parameter.empty else each.default for each in parameters}
 
 
 def from_file(path: str | Path) -> type[Task[Any]]:
     """Return the one task that a Python file defines."""
     if not Path(path).is_file():
         raise InputError(f"{path}: there is no such file (of a task)")
-    spec = importlib.util.spec_from_file_location(f"vpo_task_{Path(path).stem}", path)
+    name = f"vpo_task_{Path(path).stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a file that is not ours raises
+        raise InputError(f"{path}: the file cannot be loaded ({type(error).__name__}: {error})") from error
     defined = [
         value
         for value in vars(module).values()
@@ -104,6 +120,14 @@ def from_file(path: str | Path) -> type[Task[Any]]:
     return _checked(defined[0], str(path))
 
 
+def _from_entry_point(point: EntryPoint) -> type[Task[Any]]:
+    place = f"entry point {point.value}"
+    try:
+        return _checked(point.load(), place)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"{place}: the task cannot be loaded ({type(error).__name__}: {error})") from error
+
+
 def _checked(task: Any, place: str) -> type[Task[Any]]:
     """Refuse a class that is not a whole task."""
     if not (inspect.isclass(task) and issubclass(task, Task)):
@@ -111,10 +135,15 @@ def _checked(task: Any, place: str) -> type[Task[Any]]:
     for attribute in ("name", "summary", "objectives", "weights"):
         if not hasattr(task, attribute):
             raise InputError(f"{place}: the task must say its {attribute}")
-    if len(task.weights) != len(task.objectives) or abs(sum(task.weights) - 1) > 1e-6 or min(task.weights) < 0:
-        raise InputError(
-            f"{place}: weights must be {len(task.objectives)} numbers of 0 or more that sum to 1, not {task.weights}"
-        )
+    if not task.objectives or not all(isinstance(each, Objective) for each in task.objectives):
+        raise InputError(f"{place}: objectives must be 1 or more of vpo.tasks.Objective, not {task.objectives!r}")
+    weights = np.asarray(task.weights, dtype=np.float64)
+    if weights.shape != (len(task.objectives),):
+        raise InputError(f"{place}: weights must be {len(task.objectives)} numbers, not {task.weights!r}")
+    try:
+        check_weights(weights, "weights")
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None
     missing = sorted(getattr(task, "__abstractmethods__", ()))
     if missing:
         raise InputError(f"{place}: the task must implement {', '.join(missing)}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from vpo.errors import InputError
 from vpo.row_files import FORMS, read_rows
+from vpo.tasks.task import P
 
 T = TypeVar("T")
 
@@ -20,13 +21,13 @@ class Published:
     Attributes:
         title: what it is called, for people.
         hub: its repository on the hub.
-        files: for each part of the data, what its file names contain.
+        files: for each part of the data, what its file names contain; of several, the first that any file has.
         hub_splits: for each part, the name of its split on the hub.
     """
 
     title: str
     hub: str
-    files: Mapping[str, str]
+    files: Mapping[str, tuple[str, ...]]
     hub_splits: Mapping[str, str]
 
 
@@ -36,8 +37,8 @@ def read_data(task: str, published: Published, data: str | None, part: str) -> I
     Args:
         task: the name of the task, for messages.
         published: what to look for.
-        data: a file, which is read whatever the part; a folder, searched for the part's files; "hub", or
-            "hub:OWNER/NAME" for another repository than the published one.
+        data: a file, which is read unless its name says that it is another part; a folder, searched for the part's
+            files; "hub", or "hub:OWNER/NAME" for another repository than the published one.
         part: which part of the data, a key of `published.files`.
     """
     if data is None:
@@ -51,20 +52,34 @@ def read_data(task: str, published: Published, data: str | None, part: str) -> I
     path = Path(data)
     if not path.exists():
         raise InputError(f"{data}: there is no such file or folder (data of task {task})")
-    for file in [path] if path.is_file() else _files(path, published.files[part], task):
+    for file in [_of_part(path, published, part)] if path.is_file() else _files(path, published, part, task):
         for line, row in read_rows(file):
             if not isinstance(row, Mapping):
                 raise InputError(f"{file}:{line}: a row must be an object")
             yield f"{file}:{line}", row
 
 
-def _files(folder: Path, part: str, task: str) -> list[Path]:
-    found = sorted(file for file in folder.rglob("*") if part in file.name and file.name.endswith(FORMS))
-    if not found:
-        raise InputError(
-            f"{folder}: no file of task {task} is there: its name must contain {part!r} and end in {' or '.join(FORMS)}"
-        )
-    return found
+def _of_part(file: Path, published: Published, part: str) -> Path:
+    """Refuse a file whose name says that it holds another part of the data."""
+    if not any(sign in file.name for sign in published.files[part]):
+        for other, signs in published.files.items():
+            if any(sign in file.name for sign in signs):
+                raise InputError(f"{file}: by its name this is the part {other!r}, and the part {part!r} is asked for")
+    return file
+
+
+def _files(folder: Path, published: Published, part: str, task: str) -> list[Path]:
+    everything = sorted(file for file in folder.rglob("*") if file.name.endswith(FORMS))
+    for sign in published.files[part]:
+        if found := [file for file in everything if sign in file.name]:
+            return found
+    data = [file for file in everything if not file.name.startswith("tools.")]  # Seal-Tools has its tools beside it
+    if len(data) == 1:
+        return [_of_part(data[0], published, part)]
+    signs = " or ".join(map(repr, published.files[part]))
+    raise InputError(
+        f"{folder}: no file of task {task} is there: its name must contain {signs} and end in {' or '.join(FORMS)}"
+    )
 
 
 def _from_hub(repository: str, split: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -75,9 +90,8 @@ def _from_hub(repository: str, split: str) -> Iterator[tuple[str, Mapping[str, A
     try:
         rows = load_dataset(repository, split=split)
     except Exception as error:  # the client raises errors of many packages: no network, no such repository, no access
-        raise InputError(
-            f"hub:{repository}: split {split!r} cannot be loaded ({type(error).__name__}: {error})"
-        ) from None
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"hub:{repository}: split {split!r} cannot be loaded ({reason})") from None
     for number, row in enumerate(rows, start=1):
         yield f"hub:{repository}:{number}", row
 
@@ -95,3 +109,23 @@ def field(row: Mapping[str, Any], name: str, kind: type | tuple[type, ...], plac
         wanted = " or ".join(each.__name__ for each in kinds)
         raise InputError(f"{place}: {name} must be {wanted}, not {type(value).__name__}")
     return value
+
+
+def items(row: Mapping[str, Any], name: str, kind: type | tuple[type, ...], place: str) -> list[Any]:
+    """Return a list of a row, refusing one that is absent or holds things of another kind."""
+    found = field(row, name, list, place)
+    for number, item in enumerate(found):
+        field({name: item}, name, kind, f"{place}: item {number}")
+    return list(found)
+
+
+def unique(problems: Sequence[P], task: str) -> Sequence[P]:
+    """Return problems that can be told apart by their id, refusing none at all and two of one id."""
+    if not problems:
+        raise InputError(f"the data of task {task} holds no rows for this split")
+    seen: set[str] = set()
+    for problem in problems:
+        if problem.id in seen:
+            raise InputError(f"the data of task {task} holds two problems of the id {problem.id!r}")
+        seen.add(problem.id)
+    return problems

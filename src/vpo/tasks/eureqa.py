@@ -3,10 +3,11 @@
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from vpo.errors import InputError
-from vpo.tasks.data import Published, field, read_data, shuffled
+from vpo.tasks.data import Published, items, read_data, shuffled, unique
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
 from vpo.tasks.text import normalise
 
@@ -14,7 +15,7 @@ LETTERS = "ABCDE"
 PUBLISHED = Published(
     title="EUREQA, questions_normal_5 and questions_hard_5",
     hub="vincentleebang/EUREQA",
-    files={"normal": "normal_5", "hard": "hard_5"},
+    files={"normal": ("normal_5",), "hard": ("hard_5",)},
     hub_splits={"normal": "questions_normal_5", "hard": "questions_hard_5"},
 )
 _LINE = re.compile(r"^[ \t]*(?:entity[ _])?([A-E])[ \t]*[:=][ \t]*(\S[^\n]*)$", re.MULTILINE | re.IGNORECASE)
@@ -62,9 +63,12 @@ class EureqaTask(Task[EureqaProblem]):
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[EureqaProblem]:
         """Return the published splits: "train" is all of normal_5 and half of hard_5, "test" the other half."""
         check_split(split, ("train", "test"), self.name)
+        if split == "train" and self.data is not None and Path(self.data).is_file():
+            raise InputError(f"{self.data}: the train split of eureqa takes two files: give their folder")
         hard = shuffled(self._part("hard"), seed=0)
         half = len(hard) // 2
-        return take([*self._part("normal"), *hard[:half]] if split == "train" else hard[half:], count)
+        found = [*self._part("normal"), *hard[:half]] if split == "train" else hard[half:]
+        return take(unique(found, self.name), count)
 
     def _part(self, part: str) -> list[EureqaProblem]:
         rows = read_data(self.name, PUBLISHED, self.data, part)
@@ -87,7 +91,7 @@ class EureqaTask(Task[EureqaProblem]):
         if not named:
             return (0.0,) * len(self.objectives)
         right = [
-            float(named.get(letter) == normalise(entity))
+            float(named.get(letter) == normal_name(entity))
             for letter, entity in zip(LETTERS, problem.entities, strict=False)
         ]
         return (*right, *[1.0] * (len(self.objectives) - len(right)))
@@ -101,23 +105,28 @@ class EureqaTask(Task[EureqaProblem]):
         return "\n".join(f"{letter}: {name}" for letter, name in zip(LETTERS, problem.entities, strict=False))
 
 
+def normal_name(name: str) -> str:
+    """Return a name as names are compared: underscores are spaces, as in an encyclopedia's addresses."""
+    return normalise(name.replace("_", " "))
+
+
 def read_names(answer: str) -> dict[str, str]:
     """Return letter → normalised name; of a letter that is named twice, the first."""
     named: dict[str, str] = {}
     for letter, name in _LINE.findall(answer):
-        if normal := normalise(name):
+        if normal := normal_name(name):
             named.setdefault(letter.upper(), normal)
     return named
 
 
 def _problem(row: Mapping[str, Any], name: str, place: str) -> EureqaProblem:
-    question = field(row, "question", (str, list), place)
-    masks, entities = field(row, "entity_masks", list, place), field(row, "entities", list, place)
+    question = [row["question"]] if isinstance(row.get("question"), str) else items(row, "question", str, place)
+    masks, entities = items(row, "entity_masks", str, place), items(row, "entities", str, place)
     if len(masks) != len(entities) or not 2 <= len(masks) <= len(LETTERS) + 1:
         raise InputError(f"{place}: entity_masks and entities must both hold 2 to {len(LETTERS) + 1} texts")
     return EureqaProblem(
         id=name,
-        narrative=question if isinstance(question, str) else " ".join(question),
+        narrative=" ".join(question),
         masks=tuple(masks[:-1]),  # the last entity is shown
         entities=tuple(entities[:-1]),
     )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from vpo import answers as protocol
 from vpo.errors import InputError
-from vpo.tasks.data import Published, field, read_data, shuffled
+from vpo.tasks.data import Published, field, items, read_data, shuffled, unique
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
 from vpo.tasks.text import between, normalise, word_f1
 
@@ -17,7 +17,7 @@ PER_HOPS = 100  # questions of each number of hops in the test split: 300 in all
 PUBLISHED = Published(
     title="MuSiQue-Ans, musique_ans_v1.0_train.jsonl and musique_ans_v1.0_dev.jsonl",
     hub="dgslibisey/MuSiQue",
-    files={"train": "train", "dev": "dev"},
+    files={"train": ("musique_ans_v1.0_train", "train"), "dev": ("musique_ans_v1.0_dev", "dev")},
     hub_splits={"train": "train", "dev": "validation"},
 )
 
@@ -74,7 +74,8 @@ class MusiqueTask(Task[MusiqueProblem]):
         """Return questions: "train", "dev" (all of it), or "test": of dev, 100 each of two, three and four hops."""
         check_split(split, ("train", "dev", "test"), self.name)
         part = "train" if split == "train" else "dev"
-        found = [_problem(row, place) for place, row in read_data(self.name, PUBLISHED, self.data, part)]
+        rows = read_data(self.name, PUBLISHED, self.data, part)
+        found = unique([_problem(row, place) for place, row in rows], self.name)
         return take(_stratified(found) if split == "test" else found, count)
 
     def question(self, problem: MusiqueProblem) -> list[Message]:
@@ -88,7 +89,7 @@ class MusiqueTask(Task[MusiqueProblem]):
         """Return the answers; a single one is all that follows the reasoning."""
         if answers > 1:
             return protocol.parse(completion, answers)
-        return [completion[protocol.reasoning_end(completion, 1) :].strip() or None]
+        return [protocol.split_reasoning(completion)[1].strip() or None]
 
     def score(self, problem: MusiqueProblem, answer: str) -> Vector:
         """Return a number per hop and the word F1 of the answer."""
@@ -118,23 +119,27 @@ def read_answer(answer: str) -> tuple[list[int], str]:
 
 
 def _problem(row: Mapping[str, Any], place: str) -> MusiqueProblem:
-    paragraphs = field(row, "paragraphs", list, place)
-    numbers = {paragraph["idx"]: number for number, paragraph in enumerate(paragraphs, start=1)}
+    numbers: dict[Any, int] = {}
+    paragraphs = []
+    for number, paragraph in enumerate(items(row, "paragraphs", dict, place), start=1):
+        where = f"{place}: paragraph {number}"
+        numbers[field(paragraph, "idx", int, where)] = number
+        paragraphs.append((field(paragraph, "title", str, where), field(paragraph, "paragraph_text", str, where)))
     hops = []
-    for hop in field(row, "question_decomposition", list, place):
-        if hop.get("paragraph_support_idx") not in numbers:
-            raise InputError(
-                f"{place}: paragraph_support_idx must name a paragraph, not {hop.get('paragraph_support_idx')}"
-            )
-        hops.append(numbers[hop["paragraph_support_idx"]])
+    for hop in items(row, "question_decomposition", dict, place):
+        support = hop.get("paragraph_support_idx")
+        if support not in numbers:
+            raise InputError(f"{place}: paragraph_support_idx must name a paragraph, not {support}")
+        hops.append(numbers[support])
     if not 1 <= len(hops) <= HOPS:
         raise InputError(f"{place}: question_decomposition must hold 1 to {HOPS} hops, not {len(hops)}")
+    aliases = items(row, "answer_aliases", str, place) if row.get("answer_aliases") is not None else []
     return MusiqueProblem(
         id=field(row, "id", str, place),
         question=field(row, "question", str, place),
-        paragraphs=tuple((paragraph["title"], paragraph["paragraph_text"]) for paragraph in paragraphs),
+        paragraphs=tuple(paragraphs),
         hops=tuple(hops),
-        gold=(field(row, "answer", str, place), *(row.get("answer_aliases") or ())),
+        gold=(field(row, "answer", str, place), *aliases),
     )
 
 

@@ -1,7 +1,7 @@
 """What a task is: it states objectives, gives problems, asks for m answers, and scores each one as a vector."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, Generic, Protocol, TypeAlias, TypeVar
@@ -9,6 +9,7 @@ from typing import ClassVar, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from vpo import answers as protocol
+from vpo.core.arrays import check_weights
 from vpo.core.simplex import Floats
 from vpo.errors import InputError
 
@@ -37,11 +38,11 @@ P = TypeVar("P", bound=Problem)
 
 @dataclass(frozen=True)
 class Flaw:
-    """A gold answer that does not score as it should: what it scores, or nothing where there is none."""
+    """A gold answer that does not score as it should, and why."""
 
     problem: str
-    scores: Mapping[str, float]
-    answer: str
+    reason: str
+    answer: str | None
 
 
 class Task(ABC, Generic[P]):
@@ -82,7 +83,7 @@ class Task(ABC, Generic[P]):
         return all(score >= 1 - 1e-9 for score in vector)
 
     def normal_form(self, answer: str) -> Hashable:
-        """Return what two answers share that are the same: here, the text without white space around words."""
+        """Return what two answers share that are the same, None for one that cannot be read: here, the words."""
         return " ".join(answer.split())
 
     def parse(self, completion: str, answers: int) -> list[str | None]:
@@ -141,6 +142,7 @@ class Task(ABC, Generic[P]):
         """Return the sentence that states a weighting of the objectives."""
         if len(target) != len(self.objectives):
             raise InputError(f"target must hold {len(self.objectives)} weights, not {len(target)}")
+        check_weights(np.asarray(target, dtype=np.float64), "target")
         shares = ", ".join(f"{name} {weight:.0%}" for name, weight in zip(self.names, target, strict=True))
         return f"What counts in this answer: {shares}."
 
@@ -161,14 +163,23 @@ class Task(ABC, Generic[P]):
         for problem in problems:
             gold = self.gold(problem)
             if gold is None:
-                yield Flaw(problem.id, {}, "")
+                yield Flaw(problem.id, "there is no gold answer", None)
                 continue
             alone = self.parse(protocol.write([gold]) if self.wraps_single else gold, 1)
             in_a_set = self.parse(protocol.write([gold] * 3), 3)
-            scores_D = self.score_many([problem] * 4, alone + in_a_set).min(axis=0)
-            as_it_should = (scores_D >= np.asarray(self.expected(problem)) - 1e-9).all()
-            scores = dict(zip(self.names, scores_D.tolist(), strict=True))
-            yield None if as_it_should else Flaw(problem.id, scores, gold)
+            reasons = [
+                f"as {what}: {reason}"
+                for what, found in (("a single answer", alone[0]), ("one of a set", in_a_set[-1]))
+                if (reason := self._shortfall(problem, found))
+            ]
+            yield Flaw(problem.id, "; ".join(reasons), gold) if reasons else None
+
+    def _shortfall(self, problem: P, answer: str | None) -> str:
+        """Return what an answer lacks to the gold scores, in words; nothing where it lacks nothing."""
+        if answer is None:
+            return "it is not read back"
+        scores = zip(self.names, self.score(problem, answer), self.expected(problem), strict=True)
+        return ", ".join(f"{name} is {score:.3g}, not {due:.3g}" for name, score, due in scores if score < due - 1e-9)
 
 
 def take(problems: Sequence[P], count: int | None) -> Sequence[P]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_NO_PUNCTUATION = str.maketrans("_", " ", string.punctuation.replace("_", ""))
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def between(text: str, opening: str, closing: str) -> str | None:
@@ -17,7 +17,7 @@ def between(text: str, opening: str, closing: str) -> str | None:
 
 
 def normalise(text: str) -> str:
-    """Return a text without case, punctuation, underscores, articles and extra white space, as SQuAD compares it."""
+    """Return a text without case, punctuation, articles and extra white space, as SQuAD compares it."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 

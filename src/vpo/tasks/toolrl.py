@@ -3,6 +3,7 @@
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any, ClassVar
 
 from vpo import answers as protocol
@@ -10,6 +11,7 @@ from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
 from vpo.tasks.text import between, f1
 
 LONGEST = 100_000  # characters of an answer; a longer one is not read
+DEEPEST = 50  # nesting of a call's JSON; one that is deeper is not read
 MOST_CALLS = 100  # calls of an answer; one with more is not read
 SPLITS = ("train", "test")
 
@@ -22,11 +24,13 @@ class Call:
         name: of the tool, None for a call that could not be read.
         parameters: argument → value.
         accepted: for arguments with several right values, the others.
+        optional: for arguments that may be left out, their right values.
     """
 
     name: str | None
     parameters: Mapping[str, Any]
-    accepted: Mapping[str, Sequence[Any]] | None = None
+    accepted: Mapping[str, Sequence[Any]] = dataclass_field(default_factory=dict)
+    optional: Mapping[str, Sequence[Any]] = dataclass_field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class ToolrlTask(Task[ToolProblem]):
     format is 1 if there are thoughts, and calls exactly where gold has calls. tool_name is the F1 of the names.
     arg_key and arg_value are means over calls, aligned by name, then by their keys: the F1 of the keys, and over the
     gold keys how well the value matches. A call that is unmatched on either side scores 0. An answer with neither
-    calls nor a response scores 0 everywhere.
+    readable calls nor a response scores 0 everywhere.
     """
 
     name: ClassVar[str] = "toolrl"
@@ -88,53 +92,60 @@ class ToolrlTask(Task[ToolProblem]):
     def parse(self, completion: str, answers: int) -> list[str | None]:
         """Return the answers. In a set, the thoughts before the first answer belong to each of them."""
         if answers == 1:
-            return [completion.strip() or None]
-        end = protocol.reasoning_end(completion, answers)
-        thoughts = completion[:end].strip()
-        if thoughts and not thoughts.startswith(protocol.THINK):
-            thoughts = protocol.THINK + thoughts  # the prompt opened it
-        return [
-            None if answer is None else f"{thoughts}\n{answer}".strip()
-            for answer in protocol.parse(completion, answers)
-        ]
+            thoughts, spoken = protocol.split_reasoning(completion)
+            return [f"{thoughts}\n{spoken}".strip() or None]
+        thoughts, _ = protocol.split_reasoning(completion[: protocol.reasoning_end(completion, answers)])
+        found = protocol.parse(completion, answers)
+        return [None if answer is None else f"{thoughts}\n{answer}".strip() for answer in found]
 
     def score(self, problem: ToolProblem, answer: str) -> Vector:
         """Return format, tool_name, arg_key and arg_value."""
         read = read_answer(answer)
         if read is None:
             return 0.0, 0.0, 0.0, 0.0
-        thought, calls = read
-        form = float(thought and bool(calls) == bool(problem.calls))
-        names = f1([call.name for call in calls], [call.name for call in problem.calls])
-        return form, names, *_arguments(calls, problem.calls)
+        called = any(call.name is not None for call in read.calls)
+        form = float(read.thought and called == bool(problem.calls))
+        names = f1([call.name for call in read.calls], [call.name for call in problem.calls])
+        return form, names, *_arguments(read.calls, problem.calls)
 
     def normal_form(self, answer: str) -> Hashable:
-        """Return the calls in any order, or the response."""
+        """Return the calls in any order and the response, None for an answer that cannot be read."""
         read = read_answer(answer)
-        if read is None or not read[1]:
-            return between(answer, "<response>", "</response>")
-        return tuple(sorted(canonical({"name": call.name, "parameters": call.parameters}) for call in read[1]))
+        if read is None:
+            return None
+        calls = sorted(canonical({"name": call.name, "parameters": call.parameters}) for call in read.calls)
+        return tuple(calls), read.response
 
     def gold(self, problem: ToolProblem) -> str:
         """Return the gold answer."""
         return problem.gold
 
 
-def read_answer(answer: str) -> tuple[bool, list[Call]] | None:
-    """Return whether there are thoughts, and the calls; None for neither calls nor a response."""
+@dataclass(frozen=True)
+class Read:
+    """What was read of an answer: whether there are thoughts, the calls, the response."""
+
+    thought: bool
+    calls: list[Call]
+    response: str
+
+
+def read_answer(answer: str) -> Read | None:
+    """Read an answer; None for one with neither a call nor a response."""
     if len(answer) > LONGEST:
         return None
-    thought = between(answer, protocol.THINK, protocol.END_THINK)
-    spoken = answer.partition(protocol.END_THINK)[2] if thought is not None else answer
+    thoughts, spoken = protocol.split_reasoning(answer)
     lines: list[str] = []
     for block in spoken.split("<tool_call>")[1:]:
         content, closed, _ = block.partition("</tool_call>")
-        lines += [line for line in content.splitlines() if line.strip()] if closed else []
+        lines += [line for line in content.split("\n") if line.strip()] if closed else []
     if len(lines) > MOST_CALLS:
         return None
-    if not lines and not between(spoken, "<response>", "</response>"):
+    calls = [read_call(line) for line in lines]
+    response = between(spoken, "<response>", "</response>") or ""
+    if not response and all(call.name is None for call in calls):
         return None
-    return bool(thought), [read_call(line) for line in lines]
+    return Read(bool(between(thoughts, protocol.THINK, protocol.END_THINK)), calls, response)
 
 
 def read_call(line: str) -> Call:
@@ -143,44 +154,69 @@ def read_call(line: str) -> Call:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return Call(None, {})
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or _depth(value) > DEEPEST:
         return Call(None, {})
     parameters = value.get("parameters", {})
     return Call(value["name"], parameters if isinstance(parameters, dict) else {})
 
 
+def _depth(value: Any) -> int:
+    """Return how deeply a value of JSON is nested, without recursion, up to one more than is allowed."""
+    depth, layer = 0, [value]
+    while layer and depth <= DEEPEST:
+        depth += 1
+        inner = [item.values() if isinstance(item, dict) else item for item in layer if isinstance(item, dict | list)]
+        layer = [item for items in inner for item in items]
+    return depth
+
+
 def _arguments(calls: Sequence[Call], gold: Sequence[Call]) -> tuple[float, float]:
     """Return arg_key and arg_value: means over aligned calls, with 0 for every call left over on either side."""
-    pairs = []
-    for i, expected in enumerate(gold):
-        for j, call in enumerate(calls):
-            if call.name == expected.name:
-                keys = f1(call.parameters.keys(), expected.parameters.keys())
-                pairs.append((-keys, -_values(call, expected), i, j))
-    # Best key overlap first; calls that tie in it are told apart by their values, since their order means nothing.
-    matched: list[tuple[float, float]] = []
-    left, right = set(range(len(gold))), set(range(len(calls)))
-    for keys, values, i, j in sorted(pairs):
-        if i in left and j in right:
-            left.remove(i)
-            right.remove(j)
-            matched.append((-keys, -values))
-    total = len(matched) + len(left) + len(right)
+    names = {call.name for call in gold} - {None}
+    pairs = [
+        pair
+        for name in names
+        for pair in _aligned(
+            [call for call in calls if call.name == name], [call for call in gold if call.name == name]
+        )
+    ]
+    total = len(calls) + len(gold) - len(pairs)
     if total == 0:
         return 1.0, 1.0
-    return sum(keys for keys, _ in matched) / total, sum(values for _, values in matched) / total
+    return sum(keys for keys, _ in pairs) / total, sum(values for _, values in pairs) / total
+
+
+def _aligned(calls: Sequence[Call], gold: Sequence[Call]) -> list[tuple[float, float]]:
+    """Return how well keys and values agree in the best pairing of calls of one name: best by keys, then by values.
+
+    The order of the calls means nothing.
+    """
+    agree = [[(_keys(call, expected), _values(call, expected)) for call in calls] for expected in gold]
+    if len(calls) <= 1 and len(gold) <= 1:
+        return [pair for row in agree for pair in row]
+    from scipy.optimize import linear_sum_assignment  # slow to import
+
+    # Values, of which there are at most as many as calls, never outweigh a difference in keys.
+    worth = [[keys * 1e6 + values for keys, values in row] for row in agree]
+    return [agree[i][j] for i, j in zip(*linear_sum_assignment(worth, maximize=True), strict=True)]
+
+
+def _keys(call: Call, gold: Call) -> float:
+    """Return the F1 of the keys; an optional one counts only where it is given."""
+    return f1(call.parameters.keys() - gold.optional.keys(), gold.parameters.keys())
 
 
 def _values(call: Call, gold: Call) -> float:
-    """Return the mean match over the gold keys; 1 where there are none."""
-    if not gold.parameters:
+    """Return the mean match over the gold keys, and the optional ones that are given; 1 where there are none."""
+    right = {key: [value, *gold.accepted.get(key, ())] for key, value in gold.parameters.items()}
+    right |= {key: list(values) for key, values in gold.optional.items() if key in call.parameters}
+    if not right:
         return 1.0
-    total = 0.0
-    for key, value in gold.parameters.items():
-        if key in call.parameters:
-            others = (gold.accepted or {}).get(key, ())
-            total += max(match(call.parameters[key], right) for right in (value, *others))
-    return total / len(gold.parameters)
+    matches = [
+        max(match(call.parameters[key], value) for value in values) if key in call.parameters else 0.0
+        for key, values in right.items()
+    ]
+    return sum(matches) / len(matches)
 
 
 def match(value: Any, gold: Any) -> float:

@@ -27,7 +27,7 @@ Find a route through this maze, from S to E.
 # wall, . open, S start, E end, G gold, D diamond, L lava, B bonus
 Moves: U up, D down, L left, R right. A move into a wall or off the grid does nothing, but costs a step.
 You have {budget} steps. The walk ends on E; a route that does not reach E in time earns nothing.
-Collect gold, collect diamonds and keep off lava on your way: there is no time to visit both treasures.
+Collect gold, collect diamonds and keep off lava on your way: there is no time for both treasures in full.
 Write a route as its moves in a row, such as UURRD."""
 
 
@@ -39,7 +39,7 @@ class MazeTask(Task[Maze]):
     """
 
     name: ClassVar[str] = "maze"
-    summary: ClassVar[str] = "routes through a grid with two treasures, of which there is time for one"
+    summary: ClassVar[str] = "routes through a grid with two treasures, and time for the corner of one"
     objectives: ClassVar[tuple[Objective, ...]] = (
         Objective("completion", "E is reached within the budget"),
         Objective("gold", "share of the gold tiles collected"),
@@ -77,8 +77,9 @@ class MazeTask(Task[Maze]):
 
     def ask(self, problem: Maze, answers: int = 1, target: Sequence[float] | None = None) -> list[Message]:
         """Return the prompt. The compact one ends in the number of answers, and in tenths of the target's weights."""
+        checked = super().ask(problem, answers, target)
         if not self.compact:
-            return super().ask(problem, answers, target)
+            return checked
         (message,) = self.question(problem)
         tenths = "" if target is None else " " + "".join("0123456789X"[round(10 * weight)] for weight in target)
         return [{**message, "content": f"{message['content']} {answers}{tenths}"}]
@@ -122,7 +123,9 @@ class MazeTask(Task[Maze]):
 
     def draw(self, problem: Maze, answers: Sequence[str], path: str) -> None:
         """Draw the maze with routes into a .png or .svg file."""
-        picture.draw(problem, [read_moves(answer) or "" for answer in answers], path, labels=list(answers))
+        routes = [read_moves(answer) for answer in answers]
+        labels = [route[:24] if route else "not a route" for route in routes]
+        picture.draw(problem, [route or "" for route in routes], path, labels=labels)
 
     def best(self, problem: Maze, target: Sequence[float] | None = None) -> float:
         """Return the largest w·r that any route can earn: the oracle."""

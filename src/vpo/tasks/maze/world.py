@@ -127,14 +127,20 @@ def _try_maze(name: str, size: int, random: Random) -> Maze | None:
     walls = [cell for cell in range(size * size) if cell not in opened]
     # 18 to 28 of the 32 walls that remain at size 9, and the same share at other sizes.
     fewest, most = len(walls) * 18 // 32, len(walls) * 28 // 32
-    opened.update(sample(walls, pick(range(fewest, most + 1), random), random))
+    count = pick(range(fewest, most + 1), random)
+    centre = (size * size) // 2
+    if centre in walls:  # where there is no room in the centre, B opens a wall
+        walls.remove(centre)
+        opened.add(centre)
+        count -= 1
+    opened.update(sample(walls, count, random))
 
     last = size - 1
     corners = [0, last, last * size + last, last * size]  # in a circle
     turn = pick(range(4), random)
     start, one, end, other = corners[turn:] + corners[:turn]
     gold_corner, diamond_corner = (one, other) if random.random() < 0.5 else (other, one)
-    tiles = dict.fromkeys(opened, OPEN) | {start: START, end: END, (size * size) // 2: BONUS}
+    tiles = dict.fromkeys(opened, OPEN) | {start: START, end: END, centre: BONUS}
     for corner, kind in ((gold_corner, GOLD), (diamond_corner, DIAMOND)):
         near = [cell for cell in sorted(opened) if _manhattan(cell, corner, size) <= 2]
         count = pick((3, 4, 5), random)
