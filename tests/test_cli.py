@@ -126,7 +126,7 @@ def test_pools_of_one_name_are_told_apart(tmp_path, pool, capsys):
 
 def test_nothing_heavy_is_imported_before_it_is_used():
     code = (
-        "import sys, vpo, vpo.cli; vpo.cli._parser();"
+        "import sys, vpo, vpo.cli; vpo.cli.parser();"
         "print([name for name in ('torch', 'scipy', 'moocore', 'pyarrow', 'tqdm') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
