@@ -81,6 +81,11 @@ class Method:
         if not self.multi and self.answers != 1:
             raise InputError(f"{self.name} takes 1 answer per rollout, not {self.answers}")
 
+    @property
+    def keyed(self) -> bool:
+        """Whether what a rollout earns depends on its group's key: on weightings drawn for the group."""
+        return False
+
     def check_group(self, rollouts: int) -> None:
         """Refuse a group that is too small for the method."""
         if rollouts < self.smallest_group:

@@ -26,6 +26,11 @@ class RandomWeighting(Method):
         super().__post_init__()
         check_concentration(self.concentration)
 
+    @property
+    def keyed(self) -> bool:
+        """It does: the group draws its weighting."""
+        return True
+
     def earned(self, group: Group) -> Array:
         """Return w·r for the group's own w."""
         return group.weighted(group.draw(self.concentration))[:, 0]

@@ -36,6 +36,11 @@ class Vpo(Method):
         if self.draws is not None:
             whole_number(self.draws, "draws", 1)
 
+    @property
+    def keyed(self) -> bool:
+        """It does where the directions are drawn for each group."""
+        return self.draws is not None
+
     def earned(self, group: Group) -> Array:
         """Return the set reward."""
         objectives = shape(group.rewards_GMD)[-1]

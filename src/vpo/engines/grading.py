@@ -1,0 +1,74 @@
+"""How an engine reads and scores a completion: by a task, or by a function of the user's."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from vpo import answers as protocol
+from vpo.core.simplex import Floats
+from vpo.errors import InputError
+from vpo.tasks import Task
+
+Scorer: TypeAlias = Callable[..., Sequence[float] | Mapping[str, float] | None]
+Answers: TypeAlias = list[str | None]
+
+
+class Grader:
+    """Reads and scores completions."""
+
+    def parse(self, text: str, answers: int) -> Answers:
+        """Return the answers of a completion."""
+        return protocol.parse(text, answers)
+
+    def score(self, row: Mapping[str, Any], answers: Answers) -> Floats | None:
+        """Return the vectors of the answers, (M, D), zeros for missing ones; None where they cannot be known."""
+        raise NotImplementedError
+
+
+class TaskGrader(Grader):
+    """Scores by a task; rows name their problem."""
+
+    def __init__(self, task: Task[Any], problems: Sequence[Any]) -> None:
+        """Take the problems that rows may name."""
+        self.task = task
+        self.problems = {problem.id: problem for problem in problems}
+
+    def parse(self, text: str, answers: int) -> Answers:
+        """Return the answers of a completion, as the task reads them."""
+        return self.task.parse(text, answers)
+
+    def score(self, row: Mapping[str, Any], answers: Answers) -> Floats:
+        """Return the vectors of the answers to the row's problem."""
+        name = row.get("problem")
+        if name not in self.problems:
+            raise InputError(f"the data set's column problem must name one of the problems given, not {name!r}")
+        return self.task.score_many([self.problems[name]] * len(answers), answers)
+
+
+class OwnGrader(Grader):
+    """Scores by a user's function, which gets the columns that it has parameters for."""
+
+    def __init__(self, function: Scorer, objectives: tuple[str, ...]) -> None:
+        """Take a function of an answer and of columns, and the names of the numbers that it returns."""
+        self.function, self.objectives = function, objectives
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        self.takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+        self.takes = {each.name for each in parameters}
+
+    def score(self, row: Mapping[str, Any], answers: Answers) -> Floats | None:
+        """Return what the function says of each answer; None where it says None of one."""
+        given = {name: value for name, value in row.items() if self.takes_all or name in self.takes}
+        matrix = np.zeros((len(answers), len(self.objectives)))
+        for place, answer in enumerate(answers):
+            if answer is None:
+                continue
+            found = self.function(answer, **given)
+            if found is None:
+                return None
+            vector = [found[name] for name in self.objectives] if isinstance(found, Mapping) else list(found)
+            if len(vector) != len(self.objectives):
+                raise InputError(f"score must return {len(self.objectives)} numbers, and returned {len(vector)}")
+            matrix[place] = vector
+        return matrix

@@ -1,0 +1,320 @@
+"""VPO and the methods beside it on a stock `trl.GRPOTrainer`, unpatched. Run against TRL 1.16.
+
+    reward = reward_function(score=my_scorer, objectives=["correct", "short"], answers=3)
+    dataset = ask_for(dataset, answers=3)
+    trainer = GRPOTrainer(model, reward_funcs=reward, args=grpo_config(reward, output_dir="run"), train_dataset=dataset)
+
+How a method reaches the trainer: most are plain rewards, which TRL normalises in the group. `gdpo`, `maxrl` and
+`max_at_k` look at the whole group; their advantage has mean zero in it, so it is delivered as the reward to a trainer
+that only subtracts the mean (`scale_rewards="none"`). `grpo_config` sets what fits, and refuses what does not.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vpo import answers as protocol
+from vpo.core.arrays import whole_number
+from vpo.core.diversity import pairwise_l1
+from vpo.core.set_reward import set_reward
+from vpo.core.simplex import Floats
+from vpo.engines.grading import Answers, Grader, OwnGrader, Scorer, TaskGrader
+from vpo.errors import InputError
+from vpo.methods import Method, advantages, get
+from vpo.methods.group import Group
+from vpo.tasks import Task
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from trl import GRPOConfig
+
+# A parse rate below this, in so many calls on end, is worth an alarm.
+LOW_PARSE_RATE, ALARM_AFTER = 0.5, 5
+
+
+def reward_function(
+    task: Task[Any] | None = None,
+    method: str | Method = "vpo",
+    *,
+    problems: Sequence[Any] | None = None,
+    score: Scorer | None = None,
+    objectives: Sequence[str] | None = None,
+    answers: int | None = None,
+    target: Sequence[float] | None = None,
+    group: int | None = None,
+    seed: int = 0,
+) -> "RewardFunction":
+    """Return a reward function for `trl.GRPOTrainer`: one number per completion, and the vectors in the log.
+
+    Give a task with its problems, or a scorer with the names of its objectives.
+
+    Args:
+        task: scores the answers; rows of the data set name their problem in a column `problem` (see `task_dataset`).
+        method: a name, or a method with settings from `vpo.methods.get`.
+        problems: the task's problems that the data set was made of.
+        score: ``score(answer, …)`` returns a number per objective, in order or by name, or None where the reward
+            cannot be known. Its further parameters are columns of the data set, and `prompt`.
+        objectives: their names.
+        answers: m, how many answers a completion holds; the method's default otherwise.
+        target: w*, the deployed weighting; the task's, or uniform, otherwise.
+        group: G, the rollouts per problem: needed by the methods that look at the whole group.
+        seed: for the methods that draw weightings.
+    """
+    chosen = get(method) if isinstance(method, str) else method
+    if answers is not None:
+        chosen = get(chosen.name, **{**vars(chosen), "answers": answers})
+    if chosen.whole_group and group is None:
+        raise InputError(f"{chosen.name} looks at the whole group: give group, the num_generations of the trainer")
+    if group is not None:
+        chosen.check_group(whole_number(group, "group", 1))
+    if (task is None) == (score is None):
+        raise InputError("give a task or a score, and not both")
+    if task is not None:
+        if problems is None:
+            raise InputError("problems must be given with a task: those that the data set was made of")
+        grader: Grader = TaskGrader(task, problems)
+        names, weights = task.names, task.weights
+    else:
+        assert score is not None
+        if not objectives:
+            raise InputError("objectives must be given with score: the names of the numbers that it returns")
+        names = tuple(objectives)
+        grader, weights = OwnGrader(score, names), (1 / len(names),) * len(names)
+    return RewardFunction(grader, chosen, names, tuple(target) if target is not None else weights, group, seed)
+
+
+class RewardFunction:
+    """What TRL calls: parses completions, scores each answer, returns what the method delivers for each completion."""
+
+    def __init__(
+        self,
+        grader: Grader,
+        method: Method,
+        objectives: tuple[str, ...],
+        target: Sequence[float],
+        group: int | None,
+        seed: int,
+    ) -> None:
+        """See `reward_function`."""
+        self.grader, self.method, self.objectives = grader, method, objectives
+        self.target, self.group, self.seed = np.asarray(target, dtype=np.float64), group, seed
+        self.low_calls = 0
+        self.checked = False
+        self.longest: int | None = None  # max_completion_length, known once a config was checked
+        self.__name__ = method.name  # TRL logs rewards under it
+
+    def __call__(
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Any],
+        completion_ids: Sequence[Sequence[int]] = (),
+        *,
+        trainer_state: Any = None,
+        log_metric: Callable[[str, float], None] | None = None,
+        **columns: Any,
+    ) -> list[float | None]:
+        """Return one number per completion; None where a reward is not known."""
+        args = getattr(getattr(log_metric, "__self__", None), "args", None)  # log_metric is the trainer's method
+        if args is not None and not self.checked:
+            check(self, args)
+            self.checked = True
+        texts = [completion if isinstance(completion, str) else completion[-1]["content"] for completion in completions]
+        parsed = [self.grader.parse(text, self.method.answers) for text in texts]
+        rows = [
+            {"prompt": prompt, **{name: values[place] for name, values in columns.items() if _is_column(values, texts)}}
+            for place, prompt in enumerate(prompts)
+        ]
+        scored = [self.grader.score(row, found) for row, found in zip(rows, parsed, strict=True)]
+        rewards = self._deliver(rows, parsed, scored, getattr(trainer_state, "global_step", 0))
+        if log_metric is not None:
+            for name, value in self._metrics(rows, parsed, scored, rewards).items():
+                log_metric(f"vpo/{name}", value)
+            if self.longest is not None and completion_ids:
+                log_metric("vpo/truncated", float(np.mean([len(ids) >= self.longest for ids in completion_ids])))
+        self._watch(parsed)
+        return rewards
+
+    def _deliver(
+        self, rows: list[dict[str, Any]], parsed: list[Answers], scored: list[Floats | None], step: int
+    ) -> list[float | None]:
+        if self.method.whole_group:
+            return self._advantages(parsed, scored)
+        rewards: list[float | None] = [None] * len(rows)
+        keys = [_key(row) if self.method.keyed else "" for row in rows]
+        buckets: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+        for place, matrix in enumerate(scored):
+            if matrix is not None:
+                buckets.setdefault((keys[place], matrix.shape), []).append(place)
+        for (key, (_, dimensions)), places in buckets.items():
+            mask_GM = np.asarray([[answer is not None for answer in parsed[place]] for place in places])
+            rewards_GMD = np.stack([matrix for place in places if (matrix := scored[place]) is not None])
+            group = Group(rewards_GMD, mask_GM, self._target(dimensions), (self.seed, step, key))
+            for place, reward in zip(places, self.method.reward(group).tolist(), strict=True):
+                rewards[place] = reward
+        return rewards
+
+    def _advantages(self, parsed: list[Answers], scored: list[Floats | None]) -> list[float | None]:
+        size = self.group
+        assert size is not None
+        if len(scored) % size:
+            raise InputError(
+                f"{self.method.name} needs whole groups of {size}, and got {len(scored)} completions: make "
+                f"per_device_train_batch_size × steps_per_generation divisible by num_generations, {size}"
+            )
+        empty = np.zeros((self.method.answers, len(self.objectives)))
+        groups = [
+            np.stack([empty if matrix is None else matrix for matrix in scored[start : start + size]])
+            for start in range(0, len(scored), size)
+        ]
+        valid_PG = np.asarray([matrix is not None for matrix in scored]).reshape(-1, size)
+        targets = [self._target(group.shape[-1]) for group in groups]
+        found_PG = advantages(self.method, groups, target=targets, valid=valid_PG)
+        return [
+            advantage if known else None
+            for advantage, known in zip(found_PG.ravel().tolist(), valid_PG.ravel(), strict=True)
+        ]
+
+    def _target(self, dimensions: int) -> Floats:
+        return self.target if len(self.target) == dimensions else np.full(dimensions, 1 / dimensions)
+
+    def _metrics(
+        self,
+        rows: list[dict[str, Any]],
+        parsed: list[Answers],
+        scored: list[Floats | None],
+        rewards: list[float | None],
+    ) -> dict[str, float]:
+        """Return what is worth watching: objectives, set reward, diversity, parse rate, groups without spread."""
+        known = [matrix for matrix in scored if matrix is not None]
+        given = [answer is not None for found in parsed for answer in found]
+        metrics = {"parse_rate": float(np.mean(given)), "abstained": 1 - len(known) / len(scored)}
+        if not known:
+            return metrics
+        metrics["set_reward"] = float(np.mean([set_reward(matrix) for matrix in known]))
+        if len({matrix.shape for matrix in known}) == 1:
+            means = np.concatenate(known).mean(axis=0)
+            metrics |= {f"objective/{name}": float(mean) for name, mean in zip(self.objectives, means, strict=False)}
+        by_problem: dict[str, list[int]] = {}
+        for place, row in enumerate(rows):
+            by_problem.setdefault(_key(row), []).append(place)
+        pools = [
+            [matrix for place in places if (matrix := scored[place]) is not None] for places in by_problem.values()
+        ]
+        metrics["diversity"] = float(np.mean([pairwise_l1(np.concatenate(pool)) for pool in pools if pool]))
+        spreads = [
+            [reward for place in places if (reward := rewards[place]) is not None] for places in by_problem.values()
+        ]
+        metrics["groups_without_spread"] = float(np.mean([max(each) == min(each) for each in spreads if each]))
+        return metrics
+
+    def _watch(self, parsed: list[Answers]) -> None:
+        """Raise an alarm, once, where answers cannot be read call after call."""
+        rate = float(np.mean([answer is not None for found in parsed for answer in found]))
+        self.low_calls = self.low_calls + 1 if rate < LOW_PARSE_RATE else 0
+        if self.low_calls == ALARM_AFTER:
+            warnings.warn(
+                f"only {rate:.0%} of the answers could be read, and few in the last {ALARM_AFTER} batches: check that "
+                "the prompts ask for them (ask_for, task_dataset), raise max_completion_length if completions are cut "
+                "off, or fine-tune the model on a few hundred completions in the format first",
+                stacklevel=2,
+            )
+
+
+def _is_column(values: Any, texts: Sequence[str]) -> bool:
+    return isinstance(values, list) and len(values) == len(texts)
+
+
+def _key(row: Mapping[str, Any]) -> str:
+    """Return what tells the problem of a row from others: its name, or else its prompt."""
+    return str(row["problem"]) if "problem" in row else repr(row["prompt"])
+
+
+def ask_for(dataset: "Dataset", answers: int) -> "Dataset":
+    """Return a data set whose prompts, texts or messages, end in the instruction for m answers."""
+    instruction = protocol.instruction(answers)
+
+    def ask(row: dict[str, Any]) -> dict[str, Any]:
+        prompt = row["prompt"]
+        if isinstance(prompt, str):
+            return {"prompt": f"{prompt}\n\n{instruction}"}
+        *before, last = prompt
+        return {"prompt": [*before, {**last, "content": f"{last['content']}\n\n{instruction}"}]}
+
+    if "prompt" not in dataset.column_names:
+        raise InputError(f"the data set must have a column prompt, and has {', '.join(dataset.column_names)}")
+    return dataset.map(ask)
+
+
+def task_dataset(task: Task[Any], problems: Sequence[Any], answers: int) -> "Dataset":
+    """Return a data set with a prompt for each problem, and its name in the column `problem`."""
+    from datasets import Dataset
+
+    rows = [{"prompt": task.ask(problem, answers), "problem": problem.id} for problem in problems]
+    return Dataset.from_list(rows)
+
+
+def grpo_config(method: "str | Method | RewardFunction", **settings: Any) -> "GRPOConfig":
+    """Return the `GRPOConfig` that fits a method: how rewards are scaled, the loss, the length of completions.
+
+    Args:
+        method: a name, a method, or best the reward function itself, with which it is then checked.
+        settings: any of `GRPOConfig`'s, and `tokens_per_answer` (256), by which m answers set max_completion_length.
+    """
+    import torch
+    from trl import GRPOConfig
+
+    reward = method if isinstance(method, RewardFunction) else None
+    chosen = reward.method if reward else get(method) if isinstance(method, str) else method
+    assert isinstance(chosen, Method)
+    settings.setdefault("max_completion_length", settings.pop("tokens_per_answer", 256) * chosen.answers)
+    for name, value in _fitting(chosen).items():
+        settings.setdefault(name, value)
+    if reward and reward.group is not None:
+        settings.setdefault("num_generations", reward.group)
+    if not torch.cuda.is_available():
+        settings.setdefault("bf16", False)  # TRL turns it on, and bf16 products crash some CPUs
+    config = GRPOConfig(**settings)
+    _check_method(chosen, config)
+    if reward:
+        check(reward, config)
+    return config
+
+
+def check(reward: RewardFunction, args: "GRPOConfig") -> None:
+    """Refuse a config that would not train what the reward function delivers, with the setting to change.
+
+    A reward function checks the trainer that calls it, before its first update.
+    """
+    method = reward.method
+    _check_method(method, args)
+    if reward.group not in (None, args.num_generations):
+        raise InputError(f"num_generations must be {reward.group}, the group of the reward, not {args.num_generations}")
+    if method.whole_group and args.num_generations_eval not in (None, args.num_generations):
+        raise InputError(
+            f"num_generations_eval must be {reward.group} for {method.name}, not {args.num_generations_eval}"
+        )
+    reward.longest = args.max_completion_length
+
+
+def _check_method(method: Method, args: "GRPOConfig") -> None:
+    for name, value in _fitting(method).items():
+        if getattr(args, name) != value:
+            raise InputError(f"{name} must be {value!r} for {method.name}, not {getattr(args, name)!r}")
+    method.check_group(args.num_generations)
+    held = args.per_device_train_batch_size * args.steps_per_generation
+    if method.whole_group and held % args.num_generations:
+        raise InputError(
+            f"{method.name} needs whole groups in one process: per_device_train_batch_size × steps_per_generation is "
+            f"{held}, and must be divisible by num_generations, {args.num_generations}"
+        )
+
+
+def _fitting(method: Method) -> dict[str, str]:
+    """Return the settings of `GRPOConfig` that a method must have."""
+    fitting = {"multi_objective_aggregation": "sum_then_normalize"}  # the other ignores scale_rewards
+    fitting["scale_rewards"] = "none" if method.whole_group or method.name == "dr_grpo" else "group"
+    if method.name == "dr_grpo":
+        fitting["loss_type"] = "dr_grpo"
+    return fitting

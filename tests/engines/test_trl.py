@@ -1,0 +1,315 @@
+"""The reward functions on a stock trl.GRPOTrainer, with a tiny random model."""
+
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("trl")
+
+from datasets import Dataset
+
+from tests.engines.tiny import save_tiny_model
+from vpo import advantages, set_reward
+from vpo.answers import write
+from vpo.engines.trl import ask_for, check, grpo_config, reward_function, task_dataset
+from vpo.methods import METHODS, get
+from vpo.tasks.maze import MazeTask
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+G, P = 4, 2
+
+
+class Thirds:
+    """Stands in for the tags, which a random model does not write: its completion is cut into m answers."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def parse(self, text, answers):
+        size = max(1, len(text) // answers)
+        return [text[place * size : (place + 1) * size] for place in range(answers)]
+
+    def score(self, row, answers):
+        return self.inner.score(row, answers)
+
+
+def letters(answer):
+    """Three objectives that a random text meets in part."""
+    return [min(1.0, sum(sign in group for sign in answer) / 3) for group in ("aeiou0123", "bcdfg4567", "XYZ89!?")]
+
+
+def own_reward(method, **settings):
+    reward = reward_function(method=method, score=letters, objectives=["vowels", "consonants", "rest"], **settings)
+    reward.grader = Thirds(reward.grader)
+    return reward
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    return save_tiny_model(tmp_path_factory.mktemp("qwen3"))
+
+
+def run_trainer(model, reward, tmp_path, steps=1, dataset=None, **settings):
+    """Train for a step or two; returns the trainer, and the advantages of each step as its loss saw them."""
+    from trl import GRPOTrainer
+
+    seen = []
+
+    class Watched(GRPOTrainer):
+        def _compute_loss(self, model, inputs):
+            seen.append(inputs["advantages"].detach().clone())
+            return super()._compute_loss(model, inputs)
+
+    args = grpo_config(
+        reward,
+        output_dir=str(tmp_path / "out"),
+        num_generations=G,
+        per_device_train_batch_size=G * P,
+        max_completion_length=24,
+        max_steps=steps,
+        logging_steps=1,
+        learning_rate=1e-3,
+        report_to="none",
+        save_strategy="no",
+        use_cpu=True,
+        shuffle_dataset=False,
+        seed=3,
+        **settings,
+    )
+    if dataset is None:
+        dataset = Dataset.from_dict({"prompt": ["one ", "two ", "three ", "four "], "problem": list("abcd")})
+    trainer = Watched(model, reward_funcs=reward, args=args, train_dataset=dataset)
+    trainer.train()
+    return trainer, seen
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_stock_trainer_gets_the_advantages_of_the_method(name, tiny, tmp_path):
+    reward = own_reward(name, group=G, seed=7)
+    calls = []
+    inner = reward._deliver
+
+    def spy(rows, parsed, scored, step):
+        calls.append((rows, scored, step))
+        return inner(rows, parsed, scored, step)
+
+    reward._deliver = spy
+    _, (seen,) = run_trainer(tiny, reward, tmp_path)
+    ((rows, scored, step),) = calls
+    rewards_PGMD = np.stack(scored).reshape(P, G, -1, 3)
+    names = [rows[place]["problem"] for place in range(0, P * G, G)]
+    expected_PG = advantages(name, rewards_PGMD, seed=7, step=step, problems=names)
+    assert np.abs(expected_PG).max() > 0
+    # TRL shuffles the completions of a batch before it splits it into steps.
+    np.testing.assert_allclose(np.sort(seen.flatten()), np.sort(expected_PG.ravel()), atol=2e-5)
+
+
+def test_everything_worth_watching_is_logged(tiny, tmp_path):
+    trainer, _ = run_trainer(tiny, own_reward("vpo"), tmp_path, steps=2)
+    logged = trainer.state.log_history[0]
+    for name in ("objective/vowels", "objective/rest", "set_reward", "diversity", "parse_rate", "truncated"):
+        assert 0 <= logged[f"vpo/{name}"] <= 3, name
+    assert logged["vpo/parse_rate"] == 1
+    assert logged["vpo/groups_without_spread"] in (0, 0.5, 1)
+    assert logged["rewards/vpo/mean"] == pytest.approx(logged["vpo/set_reward"], abs=1e-5)
+
+
+def test_a_llama_trains_on_a_task(tmp_path):
+    task = MazeTask(size=7)
+    problems = task.problems("train", count=4)
+    model = save_tiny_model(tmp_path / "llama", "llama")
+    reward = reward_function(task, "vpo", problems=problems)
+    dataset = task_dataset(task, problems, 3)
+    trainer, _ = run_trainer(model, reward, tmp_path, dataset=dataset)
+    assert trainer.state.log_history[0]["vpo/parse_rate"] == 0  # it writes noise
+    assert trainer.state.log_history[0]["vpo/objective/completion"] == 0
+
+
+# Without a trainer
+
+
+def test_rewards_are_those_of_the_method():
+    task = MazeTask(size=7)
+    maze = task.problems(count=1)[0]
+    gold = task.gold(maze)
+    completions = [write([gold, "R", "x"]), write([gold, gold, gold]), "nothing"]
+    reward = reward_function(task, "vpo", problems=[maze])
+    found = reward(prompts=["p"] * 3, completions=completions, problem=[maze.id] * 3)
+    value = float(set_reward([task.score(maze, gold)]))
+    assert found == pytest.approx([value, value, 0.0], abs=1e-6)
+    multi = reward_function(task, "multi_rlvr", problems=[maze])
+    total = sum(task.score(maze, gold)) / 4
+    assert multi(prompts=["p"] * 3, completions=completions, problem=[maze.id] * 3) == pytest.approx(
+        [total, 3 * total, 0]
+    )
+
+
+def test_messages_are_read_as_texts():
+    reward = reward_function(score=lambda answer: [len(answer)], objectives=["length"], answers=2)
+    completion = [{"role": "assistant", "content": write(["ab", "abcd"])}]
+    assert reward(prompts=[["p"]], completions=[completion]) == [4.0]
+
+
+def test_a_scorer_gets_the_columns_that_it_names():
+    def score(answer, solution, prompt):
+        return {"right": float(answer == solution), "short": 1.0 if len(answer) < len(prompt) else 0.0}
+
+    reward = reward_function(None, "grpo", score=score, objectives=["short", "right"])
+    found = reward(
+        prompts=["a long prompt", "p"],
+        completions=["<answer>4</answer>", "<answer>5</answer>"],
+        solution=["4", "4"],
+        other=[1, 2],
+    )
+    assert found == [1.0, 0.0]
+
+
+def test_a_reward_that_is_not_known_is_none_and_takes_no_part():
+    def score(answer):
+        return None if answer == "?" else [float(answer)]
+
+    texts = [f"<answer>{text}</answer>" for text in ("1", "?", "0", "0.5")]
+    plain = reward_function(None, "grpo", score=score, objectives=["x"])
+    assert plain(prompts=["p"] * 4, completions=texts) == [1.0, None, 0.0, 0.5]
+    whole = reward_function(None, "max_at_k", score=score, objectives=["x"], group=4)
+    found = whole(prompts=["p"] * 4, completions=texts)
+    expected = advantages("max_at_k", np.array([[1.0], [0.0], [0.5]]).reshape(1, 3, 1, 1))[0]
+    assert found[1] is None
+    assert [found[0], *found[2:]] == pytest.approx(expected.tolist())
+
+
+def test_drawn_weightings_follow_the_problem_and_the_step():
+    class State:
+        global_step = 5
+
+    reward = reward_function(None, "random_weighting", score=letters, objectives=list("abc"), seed=2)
+    texts = [f"<answer>{text}</answer>" for text in ("aaa", "bbb", "aaa")]
+    found = reward(prompts=["p", "p", "q"], completions=texts, problem=["x", "x", "y"], trainer_state=State)
+    alone = reward(prompts=["q"], completions=texts[2:], problem=["y"], trainer_state=State)
+    assert found[2] == alone[0]
+    assert found[0] != found[2]
+
+
+def test_a_low_parse_rate_raises_an_alarm_once():
+    reward = reward_function(score=letters, objectives=list("abc"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(8):
+            reward(prompts=["p"], completions=["no tags"])
+    alarms = [str(each.message) for each in caught if "could be read" in str(each.message)]
+    assert len(alarms) == 1
+    assert "raise max_completion_length" in alarms[0]
+
+
+def test_prompts_ask_for_m_answers():
+    texts = ask_for(Dataset.from_dict({"prompt": ["Question?"], "solution": ["4"]}), 3)
+    assert texts[0]["prompt"].startswith("Question?\n\nGive 3 different answers")
+    assert texts[0]["solution"] == "4"
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "Question?"}]
+    asked = ask_for(Dataset.from_dict({"prompt": [messages]}), 2)[0]["prompt"]
+    assert asked[0] == messages[0]
+    assert "<answer_2>" in asked[1]["content"]
+    with pytest.raises(ValueError, match="the data set must have a column prompt, and has text"):
+        ask_for(Dataset.from_dict({"text": ["x"]}), 2)
+
+
+def test_the_config_fits_the_method(tmp_path):
+    for name in METHODS:
+        config = grpo_config(name, output_dir=str(tmp_path), num_generations=4, per_device_train_batch_size=8)
+        whole = name in ("gdpo", "maxrl", "max_at_k")
+        assert config.scale_rewards == ("none" if whole or name == "dr_grpo" else "group")
+        assert config.max_completion_length == 256 * get(name).answers
+        assert (config.loss_type == "dr_grpo") == (name == "dr_grpo")
+        assert not config.bf16
+    assert grpo_config("vpo", output_dir=str(tmp_path), tokens_per_answer=10).max_completion_length == 30
+
+
+def config(name, tmp_path, **settings):
+    settings = {"num_generations": 4, "per_device_train_batch_size": 8, **settings}
+    return lambda: grpo_config(name, output_dir=str(tmp_path), **settings)
+
+
+def test_a_config_that_does_not_fit_is_refused(tmp_path):
+    cases = [
+        (config("vpo", tmp_path, scale_rewards="none"), "scale_rewards must be 'group' for vpo, not 'none'"),
+        (config("gdpo", tmp_path, scale_rewards="group"), "scale_rewards must be 'none' for gdpo, not 'group'"),
+        (config("dr_grpo", tmp_path, loss_type="grpo"), "loss_type must be 'dr_grpo' for dr_grpo, not 'grpo'"),
+        (
+            config("maxrl", tmp_path, multi_objective_aggregation="normalize_then_sum"),
+            "multi_objective_aggregation must be 'sum_then_normalize' for maxrl",
+        ),
+        (config("max_at_k", tmp_path, num_generations=2), "a group needs 3 or more rollouts for max_at_k, not 2"),
+        (config(own_reward("gdpo", group=8), tmp_path), "num_generations must be 8, the group of the reward, not 4"),
+    ]
+    for call, message in cases:
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_a_group_that_is_split_over_processes_is_refused_where_it_matters():
+    """Two processes of 6 completions hold three groups of 4, the second of them split."""
+    args = SimpleNamespace(
+        scale_rewards="none",
+        multi_objective_aggregation="sum_then_normalize",
+        num_generations=4,
+        num_generations_eval=None,
+        per_device_train_batch_size=6,
+        steps_per_generation=1,
+        max_completion_length=8,
+    )
+    with pytest.raises(
+        ValueError, match="per_device_train_batch_size × steps_per_generation is 6, and must be divisible"
+    ):
+        check(own_reward("maxrl", group=4), args)
+    check(own_reward("vpo"), SimpleNamespace(**{**vars(args), "scale_rewards": "group"}))
+
+
+def test_a_trainer_with_another_methods_config_is_refused_before_its_first_update(tiny, tmp_path):
+    from trl import GRPOTrainer
+
+    args = grpo_config(
+        "gdpo", output_dir=str(tmp_path), num_generations=G, per_device_train_batch_size=G, max_completion_length=8,
+        report_to="none", use_cpu=True, max_steps=1,
+    )  # fmt: skip
+    dataset = Dataset.from_dict({"prompt": ["one "]})
+    trainer = GRPOTrainer(tiny, reward_funcs=own_reward("vpo"), args=args, train_dataset=dataset)
+    with pytest.raises(ValueError, match="scale_rewards must be 'group' for vpo, not 'none'"):
+        trainer.train()
+    assert trainer.state.global_step == 0
+    with pytest.raises(ValueError, match="scale_rewards must be 'group' for vpo"):
+        check(own_reward("vpo"), args)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: reward_function(), "give a task or a score, and not both"),
+        (lambda: reward_function(MazeTask(), score=letters), "give a task or a score, and not both"),
+        (lambda: reward_function(MazeTask()), "problems must be given with a task"),
+        (lambda: reward_function(score=letters), "objectives must be given with score"),
+        (lambda: own_reward("gdpo"), "gdpo looks at the whole group: give group"),
+        (lambda: own_reward("max_at_k", group=2), "a group needs 3 or more rollouts for max_at_k, not 2"),
+        (lambda: own_reward("grpo", answers=3), "grpo takes 1 answer per rollout, not 3"),
+        (lambda: own_reward("vpoo"), "did you mean 'vpo'"),
+        (
+            lambda: own_reward("gdpo", group=4)(prompts=["p"] * 6, completions=["x"] * 6),
+            "gdpo needs whole groups of 4, and got 6 completions",
+        ),
+        (
+            lambda: reward_function(MazeTask(), problems=[])(["p"], ["<answer_1>R</answer_1>"], problem=["x"]),
+            "the data set's column problem must name one of the problems given, not 'x'",
+        ),
+        (
+            lambda: reward_function(score=lambda answer: [1.0], objectives=["a", "b"])(
+                ["p"], ["<answer_1>R</answer_1>"]
+            ),
+            "score must return 2 numbers, and returned 1",
+        ),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
