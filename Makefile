@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types format bench demo clean
+.PHONY: help setup test lint types format bench demo demo-maze clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,5 +55,12 @@ demo: $(READY)  ## train two toy policies and measure their answers
 	@echo
 	$(BIN)/vpo diagnose demo/vpo.jsonl
 
+demo-maze: $(READY)  ## train a small language model with GRPO and with VPO: some six minutes on two cores
+	OMP_NUM_THREADS=2 $(BIN)/python examples/maze_trl.py --out maze
+	@echo
+	$(BIN)/vpo measure maze/grpo.jsonl maze/vpo.jsonl
+	@echo
+	$(BIN)/vpo measure maze/base.jsonl maze/vpo.jsonl
+
 clean:  ## remove .venv and everything made
-	rm -rf $(VENV) demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo maze .mypy_cache .pytest_cache .ruff_cache .hypothesis

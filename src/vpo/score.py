@@ -79,14 +79,15 @@ def score_completions(
         except InputError as error:
             raise InputError(f"{path}:{line}: {error}") from None
         seen[problem.id] += 1
-        yield from _rows(task, problem, completion, asked, more, tally)
+        yield from scored_rows(task, problem, completion, asked, more, tally)
     if not tally.completions:
         raise InputError(f"{path}: the file must hold 1 or more completions, and has none")
 
 
-def _rows(
+def scored_rows(
     task: Task[Any], problem: Any, completion: str, asked: int, more: Mapping[str, Any], tally: Tally
 ) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one completion of a number of answers; `more` are fields to add, such as its generation."""
     found = task.parse(completion, asked)
     vectors = task.score_many([problem] * asked, found)
     tally.completions += 1

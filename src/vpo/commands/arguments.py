@@ -27,7 +27,7 @@ def add_task(command: argparse.ArgumentParser, *files: str, nested: bool = False
         "--set",
         action="append",
         default=[],
-        type=_setting,
+        type=setting,
         metavar="KEY=VALUE",
         help="a setting of the task, such as size=13; may be given again",
     )
@@ -58,7 +58,8 @@ def add_json(command: argparse.ArgumentParser, *, nested: bool = False) -> None:
     command.add_argument("--json", action="store_true", default=default, help="print JSON")
 
 
-def _setting(text: str) -> tuple[str, object]:
+def setting(text: str) -> tuple[str, object]:
+    """Read KEY=VALUE, the value as JSON or else as text."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise argparse.ArgumentTypeError(f"must be KEY=VALUE, not {text!r}")

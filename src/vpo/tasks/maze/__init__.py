@@ -10,7 +10,7 @@ from vpo.errors import InputError
 from vpo.tasks.maze import picture
 from vpo.tasks.maze.oracle import oracle
 from vpo.tasks.maze.routes import best_route, demonstration
-from vpo.tasks.maze.world import DIAMOND, GOLD, LAVA, MOVES, Maze, make_maze
+from vpo.tasks.maze.world import DIAMOND, GOLD, LAVA, MOVES, Maze, check_size, make_maze
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split
 
 SEEDS = {"train": 42, "validation": 424, "test": 4242}
@@ -55,10 +55,14 @@ class MazeTask(Task[Maze]):
             size: rows and columns, odd, 7 or more. 9 as published; 13 leaves headroom.
             compact: a prompt of fewer than 100 characters at size 9, for small policies with a vocabulary of their own.
         """
-        if size < 7 or size % 2 == 0:
-            raise InputError(f"size must be odd and 7 or more, not {size}")
+        check_size(size)
         self.size = size
         self.compact = compact
+
+    @property
+    def longest_answer(self) -> int:
+        """Tokens that an answer of a policy with a token for each move may take, its tags included."""
+        return self.size**2 // 2 + 5
 
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[Maze]:
         """Return mazes of a split: 1000 to train on and 100 to test on as published, or as many as asked for."""

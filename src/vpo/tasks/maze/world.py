@@ -101,13 +101,18 @@ def distances(maze: Maze, source: Cell, blocked: frozenset[Cell] = frozenset()) 
 
 def make_maze(size: int, seed: int, index: int) -> Maze:
     """Return maze number `index` of a seed. It depends on nothing else, so mazes can be made in any order."""
-    if size < 7 or size % 2 == 0:
-        raise InputError(f"size must be odd and 7 or more, not {size}")
+    check_size(size)
     random = Random(f"maze {size} {seed} {index}")
     while True:
         maze = _try_maze(f"{size}-{seed}-{index}", size, random)
         if maze is not None:
             return maze
+
+
+def check_size(size: int) -> None:
+    """Refuse a size that no maze has."""
+    if size < 7 or size % 2 == 0:
+        raise InputError(f"size must be odd and 7 or more, not {size}")
 
 
 def pick(items: Sequence[T], random: Random) -> T:

@@ -1,0 +1,84 @@
+"""The small policy for maze: its vocabulary, its shape, and the demonstrations that it first learns from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from vpo.answers import write
+from vpo.tasks.maze import MazeTask
+from vpo.tasks.maze.routes import demonstration
+from vpo.tasks.maze.world import make_maze
+
+MOST_ANSWERS = 8
+NUMBERS = range(1, MOST_ANSWERS + 1)
+TAGS = ["<answer>", "</answer>", *(f"<{end}answer_{number}>" for number in NUMBERS for end in ("", "/"))]
+SIGNS = [*"#.SEGDLBUR0123456789X >", "\n"]
+# The prompt, as the task's compact form writes it, then a sign that the answer begins.
+TEMPLATE = "{{ messages[-1]['content'] }}{% if add_generation_prompt %}>{% endif %}"
+TRAINING_SEED = 7  # of mazes that no split has
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a policy: layers, width, heads."""
+
+    layers: int
+    width: int
+    heads: int
+
+
+# 0.3, 0.8 and 1.9 million parameters.
+SHAPES = {7: Shape(3, 96, 3), 9: Shape(4, 128, 4), 13: Shape(4, 192, 6)}
+
+
+def make_tokenizer() -> Any:
+    """Return a tokenizer with a token for each sign of a maze and each answer tag."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    words = ["<pad>", "<eos>", "<unk>", *SIGNS, *TAGS]
+    tokenizer = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"</?answer(_[1-8])?>|[\s\S]"), "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>", padding_side="left"
+    )
+    fast.chat_template = TEMPLATE
+    return fast
+
+
+def make_model(size: int, vocabulary: int) -> Any:
+    """Return a Qwen3 model with random weights."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    shape = SHAPES.get(size, SHAPES[13])
+    return Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=vocabulary,
+            hidden_size=shape.width,
+            intermediate_size=3 * shape.width,
+            num_hidden_layers=shape.layers,
+            num_attention_heads=shape.heads,
+            num_key_value_heads=shape.heads,
+            head_dim=shape.width // shape.heads,
+            max_position_embeddings=1024,
+            tie_word_embeddings=True,
+            pad_token_id=0,
+            eos_token_id=1,
+            bos_token_id=None,
+            use_sliding_window=False,
+        )
+    )
+
+
+def examples(size: int, index: int) -> Iterator[tuple[str, str]]:
+    """Yield prompts and completions for one maze: two single answers, a set of three, and a set of another size."""
+    task = MazeTask(size=size, compact=True)
+    maze = make_maze(size, TRAINING_SEED, index)
+    random = Random(f"examples {size} {index}")
+    routes = [demonstration(maze, random) for _ in range(6)]
+    other = (2, 4, 5)[index % 3]
+    for chosen in (routes[:1], routes[1:2], routes[2:5], random.sample(routes, other)):
+        prompt = task.ask(maze, len(chosen))[-1]["content"]
+        yield prompt, write(chosen)
