@@ -49,7 +49,7 @@ def train(method: str, path: str, task: MazeTask, steps: int, rollouts: int, out
         policy.model,
         reward_funcs=reward,
         args=args,
-        train_dataset=task_dataset(task, problems, answers),
+        train_dataset=task_dataset(reward),
         processing_class=policy.tokenizer,
     )
     trainer.train()

@@ -1,6 +1,7 @@
 """The reward functions on a stock trl.GRPOTrainer, with a tiny random model."""
 
 import warnings
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ from vpo import advantages, set_reward
 from vpo.answers import write
 from vpo.engines.trl import ask_for, check, grpo_config, reward_function, task_dataset
 from vpo.methods import METHODS, get
+from vpo.tasks import Objective, Task
 from vpo.tasks.maze import MazeTask
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -22,18 +24,33 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 G, P = 4, 2
 
 
-class Thirds:
-    """Stands in for the tags, which a random model does not write: its completion is cut into m answers."""
+@dataclass(frozen=True)
+class Word:
+    """A problem of the task below."""
 
-    def __init__(self, inner):
-        self.inner = inner
+    id: str
 
-    def parse(self, text, answers):
-        size = max(1, len(text) // answers)
-        return [text[place * size : (place + 1) * size] for place in range(answers)]
 
-    def score(self, row, answers):
-        return self.inner.score(row, answers)
+class LettersTask(Task):
+    """A task that a random model earns something on: a completion is cut into m answers, and letters are counted."""
+
+    name = "letters"
+    summary = "letters"
+    objectives = tuple(Objective(name, name) for name in ("vowels", "consonants", "rest"))
+    weights = (1 / 3, 1 / 3, 1 / 3)
+
+    def problems(self, split="test", *, count=None):
+        return [Word(name) for name in ("one", "two", "three", "four")]
+
+    def question(self, problem):
+        return [{"role": "user", "content": problem.id}]
+
+    def parse(self, completion, answers):
+        size = max(1, len(completion) // answers)
+        return [completion[place * size : (place + 1) * size] for place in range(answers)]
+
+    def score(self, problem, answer):
+        return tuple(letters(answer))
 
 
 def letters(answer):
@@ -42,9 +59,7 @@ def letters(answer):
 
 
 def own_reward(method, **settings):
-    reward = reward_function(method=method, score=letters, objectives=["vowels", "consonants", "rest"], **settings)
-    reward.grader = Thirds(reward.grader)
-    return reward
+    return reward_function(LettersTask(), method, problems=LettersTask().problems(), **settings)
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +67,7 @@ def tiny(tmp_path_factory):
     return save_tiny_model(tmp_path_factory.mktemp("qwen3"))
 
 
-def run_trainer(model, reward, tmp_path, steps=1, dataset=None, **settings):
+def run_trainer(model, reward, tmp_path, steps=1):
     """Train for a step or two; returns the trainer, and the advantages of each step as its loss saw them."""
     from trl import GRPOTrainer
 
@@ -77,11 +92,8 @@ def run_trainer(model, reward, tmp_path, steps=1, dataset=None, **settings):
         use_cpu=True,
         shuffle_dataset=False,
         seed=3,
-        **settings,
     )
-    if dataset is None:
-        dataset = Dataset.from_dict({"prompt": ["one ", "two ", "three ", "four "], "problem": list("abcd")})
-    trainer = Watched(model, reward_funcs=reward, args=args, train_dataset=dataset)
+    trainer = Watched(model, reward_funcs=reward, args=args, train_dataset=task_dataset(reward))
     trainer.train()
     return trainer, seen
 
@@ -101,6 +113,7 @@ def test_a_stock_trainer_gets_the_advantages_of_the_method(name, tiny, tmp_path)
     ((rows, scored, step),) = calls
     rewards_PGMD = np.stack(scored).reshape(P, G, -1, 3)
     names = [rows[place]["problem"] for place in range(0, P * G, G)]
+    step = 0 if name == "goal_conditioned" else step  # its weightings were written into the prompts before
     expected_PG = advantages(name, rewards_PGMD, seed=7, step=step, problems=names)
     assert np.abs(expected_PG).max() > 0
     # TRL shuffles the completions of a batch before it splits it into steps.
@@ -121,14 +134,27 @@ def test_a_llama_trains_on_a_task(tmp_path):
     task = MazeTask(size=7)
     problems = task.problems("train", count=4)
     model = save_tiny_model(tmp_path / "llama", "llama")
-    reward = reward_function(task, "vpo", problems=problems)
-    dataset = task_dataset(task, problems, 3)
-    trainer, _ = run_trainer(model, reward, tmp_path, dataset=dataset)
+    trainer, _ = run_trainer(model, reward_function(task, "vpo", problems=problems), tmp_path)
     assert trainer.state.log_history[0]["vpo/parse_rate"] == 0  # it writes noise
     assert trainer.state.log_history[0]["vpo/objective/completion"] == 0
 
 
 # Without a trainer
+
+
+def test_the_prompt_states_the_weighting_that_is_paid_for():
+    reward = own_reward("goal_conditioned", seed=4)
+    rows = task_dataset(reward)
+    for row in rows:
+        weights = reward.weighting_in_prompt(row["problem"])
+        assert f"vowels {weights[0]:.0%}, consonants {weights[1]:.0%}" in row["prompt"][-1]["content"]
+        (paid,) = reward(["p"], ["aaa"], problem=[row["problem"]])
+        assert paid == pytest.approx(weights[0], abs=1e-6)
+    assert len({tuple(reward.weighting_in_prompt(row["problem"])) for row in rows}) == 4
+    assert "vowels" not in task_dataset(own_reward("vpo"))[0]["prompt"][-1]["content"]
+    own = reward_function(score=letters, objectives=list("abc"))
+    with pytest.raises(ValueError, match="task_dataset takes a reward function of a task"):
+        task_dataset(own)
 
 
 def test_rewards_are_those_of_the_method():
@@ -274,8 +300,8 @@ def test_a_trainer_with_another_methods_config_is_refused_before_its_first_updat
         "gdpo", output_dir=str(tmp_path), num_generations=G, per_device_train_batch_size=G, max_completion_length=8,
         report_to="none", use_cpu=True, max_steps=1,
     )  # fmt: skip
-    dataset = Dataset.from_dict({"prompt": ["one "]})
-    trainer = GRPOTrainer(tiny, reward_funcs=own_reward("vpo"), args=args, train_dataset=dataset)
+    reward = own_reward("vpo")
+    trainer = GRPOTrainer(tiny, reward_funcs=reward, args=args, train_dataset=task_dataset(reward))
     with pytest.raises(ValueError, match="scale_rewards must be 'group' for vpo, not 'none'"):
         trainer.train()
     assert trainer.state.global_step == 0
@@ -290,12 +316,16 @@ def test_a_trainer_with_another_methods_config_is_refused_before_its_first_updat
         (lambda: reward_function(MazeTask(), score=letters), "give a task or a score, and not both"),
         (lambda: reward_function(MazeTask()), "problems must be given with a task"),
         (lambda: reward_function(score=letters), "objectives must be given with score"),
+        (
+            lambda: reward_function(None, "goal_conditioned", score=letters, objectives=list("abc")),
+            "goal_conditioned states a weighting in each prompt: give a task",
+        ),
         (lambda: own_reward("gdpo"), "gdpo looks at the whole group: give group"),
         (lambda: own_reward("max_at_k", group=2), "a group needs 3 or more rollouts for max_at_k, not 2"),
         (lambda: own_reward("grpo", answers=3), "grpo takes 1 answer per rollout, not 3"),
         (lambda: own_reward("vpoo"), "did you mean 'vpo'"),
         (
-            lambda: own_reward("gdpo", group=4)(prompts=["p"] * 6, completions=["x"] * 6),
+            lambda: own_reward("gdpo", group=4)(["p"] * 6, ["x"] * 6, problem=["one"] * 6),
             "gdpo needs whole groups of 4, and got 6 completions",
         ),
         (

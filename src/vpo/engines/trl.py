@@ -22,7 +22,8 @@ from vpo.core.set_reward import set_reward
 from vpo.core.simplex import Floats
 from vpo.engines.grading import Answers, Grader, OwnGrader, Scorer, TaskGrader
 from vpo.errors import InputError
-from vpo.methods import Method, advantages, get
+from vpo.methods import Method, advantages, drawn_weighting, get
+from vpo.methods.goal_conditioned import GoalConditioned
 from vpo.methods.group import Group
 from vpo.tasks import Task
 
@@ -78,6 +79,8 @@ def reward_function(
         names, weights = task.names, task.weights
     else:
         assert score is not None
+        if chosen.target_in_prompt:
+            raise InputError(f"{chosen.name} states a weighting in each prompt: give a task, which writes the prompts")
         if not objectives:
             raise InputError("objectives must be given with score: the names of the numbers that it returns")
         names = tuple(objectives)
@@ -136,11 +139,22 @@ class RewardFunction:
         self._watch(parsed)
         return rewards
 
+    def weighting_in_prompt(self, problem: str) -> list[float] | None:
+        """Return the weighting that a problem's prompt must state; None for methods that state none.
+
+        Prompts are written before training, so the weighting is drawn from the seed and the problem alone: step 0.
+        """
+        if not isinstance(self.method, GoalConditioned):
+            return None
+        drawn_D = drawn_weighting(len(self.objectives), self.method.concentration, key=(self.seed, 0, problem))
+        return [float(weight) for weight in drawn_D]
+
     def _deliver(
         self, rows: list[dict[str, Any]], parsed: list[Answers], scored: list[Floats | None], step: int
     ) -> list[float | None]:
         if self.method.whole_group:
             return self._advantages(parsed, scored)
+        step = 0 if self.method.target_in_prompt else step
         rewards: list[float | None] = [None] * len(rows)
         keys = [_key(row) if self.method.keyed else "" for row in rows]
         buckets: dict[tuple[str, tuple[int, ...]], list[int]] = {}
@@ -247,11 +261,20 @@ def ask_for(dataset: "Dataset", answers: int) -> "Dataset":
     return dataset.map(ask)
 
 
-def task_dataset(task: Task[Any], problems: Sequence[Any], answers: int) -> "Dataset":
-    """Return a data set with a prompt for each problem, and its name in the column `problem`."""
+def task_dataset(reward: RewardFunction) -> "Dataset":
+    """Return a data set with a prompt for each problem of a reward function's task, named in the column `problem`.
+
+    Where the method wants the weighting in the prompt, it is the one that the reward function will pay for.
+    """
     from datasets import Dataset
 
-    rows = [{"prompt": task.ask(problem, answers), "problem": problem.id} for problem in problems]
+    if not isinstance(reward.grader, TaskGrader):
+        raise InputError("task_dataset takes a reward function of a task; for your own prompts use ask_for")
+    task = reward.grader.task
+    rows = [
+        {"prompt": task.ask(problem, reward.method.answers, reward.weighting_in_prompt(name)), "problem": name}
+        for name, problem in reward.grader.problems.items()
+    ]
     return Dataset.from_list(rows)
 
 
