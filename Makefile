@@ -44,9 +44,10 @@ format: $(READY)  ## fix style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## time the core and the tasks
+bench: $(READY)  ## time the core, the tasks and a training step
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/tasks.py
+	$(BIN)/python -W ignore benchmarks/train.py
 
 demo: $(READY)  ## train two toy policies and measure their answers
 	$(BIN)/python examples/bandit.py --out demo

@@ -1,0 +1,97 @@
+"""Where the time of a training step goes: generation, loss, and what vpo adds. On the embedded maze policy, stock TRL.
+
+python benchmarks/train.py [--method vpo] [--steps 6] [--rollouts 256] [--json]
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections import Counter
+from typing import Any
+
+from trl import GRPOTrainer
+
+from vpo.engines.trl import grpo_config, reward_function, task_dataset
+from vpo.policies import embedded, load
+from vpo.tasks.maze import MazeTask
+
+GROUP = 8
+
+
+def measure(method: str, steps: int, rollouts: int) -> dict[str, float]:
+    """Return seconds a step: generation, the loss and its gradient, the reward function, and all of it."""
+    task = MazeTask(size=7, compact=True)
+    reward = reward_function(task, method, problems=task.problems("train", count=200), group=GROUP)
+    seconds: Counter[str] = Counter()
+    ends = []
+
+    def timed(name: str, function: Any) -> Any:
+        def call(*arguments: Any, **settings: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return function(*arguments, **settings)
+            finally:
+                seconds[name] += time.perf_counter() - start
+
+        call.__name__ = method
+        return call
+
+    class Watched(GRPOTrainer):
+        """Looks at the clock, and changes nothing."""
+
+        def _generate_single_turn(self, *arguments: Any, **settings: Any) -> Any:
+            return timed("generation", super()._generate_single_turn)(*arguments, **settings)
+
+        def training_step(self, *arguments: Any, **settings: Any) -> Any:
+            loss = super().training_step(*arguments, **settings)
+            ends.append((time.perf_counter(), dict(seconds)))
+            return loss
+
+    with tempfile.TemporaryDirectory() as folder:
+        args = grpo_config(
+            reward,
+            output_dir=folder,
+            num_generations=GROUP,
+            per_device_train_batch_size=rollouts,
+            max_completion_length=task.longest_answer * reward.method.answers,
+            max_steps=steps + 1,
+            logging_steps=1,
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+        )
+        policy = load(embedded("maze", size=7))
+        watched = timed("reward", reward)
+        trainer = Watched(
+            policy.model,
+            reward_funcs=watched,
+            args=args,
+            train_dataset=task_dataset(reward),
+            processing_class=policy.tokenizer,
+        )
+        trainer.train()
+    (start, before), (end, after) = ends[0], ends[-1]  # the first step warms up
+    parts = {name: (after[name] - before[name]) / steps for name in ("generation", "reward")}
+    step = (end - start) / steps
+    return {**parts, "loss and the rest": step - sum(parts.values()), "step": step}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--method", default="vpo")
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--rollouts", type=int, default=256)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    found = measure(options.method, options.steps, options.rollouts)
+    if options.json:
+        print(json.dumps(found, indent=2))
+        return
+    for name, value in found.items():
+        print(f"{name:20} {value:8.3f} s  {value / found['step']:6.1%}")
+    print(f"what vpo adds (parsing, scores, reward, metrics): {found['reward'] / found['step']:.1%}  at most 2%")
+
+
+if __name__ == "__main__":
+    main()
