@@ -10,6 +10,9 @@ from vpo import __version__
 from vpo.commands import diagnose, evaluate, measure, policy, score, tasks
 from vpo.errors import InputError
 
+# What the extra `train` brings, and the lean core does without.
+TRAIN = ("torch", "transformers", "tokenizers", "trl", "datasets", "accelerate", "peft")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `vpo`. Returns the exit code: 0, 1 where a check failed, 2 for wrong input."""
@@ -25,6 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         print(f"vpo: error: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if error.name not in TRAIN:
+            raise
+        print(f"vpo: error: this command needs {error.name}: pip install 'vpo[train]'", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("vpo: interrupted", file=sys.stderr)

@@ -1,6 +1,7 @@
 """The small policies: their vocabulary, how they are made, and how good the shipped ones are."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +142,12 @@ def test_policy_build_says_how_long_it_took(tmp_path, capsys):
     arguments = ["policy", "build", "maze", "--size", "7", "--mazes", "8", "--steps", "2", "--batch", "4"]
     assert main([*arguments, "--out", str(tmp_path / "policy")]) == 0
     assert "s for demonstrations" in capsys.readouterr().out
+
+
+def test_without_torch_the_extra_is_named(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(["eval", "embedded", "--task", "maze"]) == 2
+    assert capsys.readouterr().err == "vpo: error: this command needs torch: pip install 'vpo[train]'\n"
 
 
 @pytest.mark.parametrize(
