@@ -20,7 +20,7 @@ def evaluate(
     sampling: Sampling,
     tally: Tally | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a pool.
+    """Return the rows of a pool, sampled while they are read.
 
     Args:
         policy: what writes.
@@ -34,10 +34,21 @@ def evaluate(
     whole_number(answers, "answers", 1)
     if whole_number(pool, "pool", 1) % answers:
         raise InputError(f"pool must be a multiple of the {answers} answers of a generation, not {pool}")
-    generations = pool // answers
-    asked = [(problem, generation) for problem in problems for generation in range(generations)]
-    prompts = [task.ask(problem, answers) for problem, _ in asked]
     tally = Tally() if tally is None else tally
     tally.target = dict(zip(task.names, task.weights, strict=True))
+    return _sampled(policy, task, problems, answers, pool // answers, sampling, tally)
+
+
+def _sampled(
+    policy: Policy,
+    task: Task[Any],
+    problems: Sequence[Any],
+    answers: int,
+    generations: int,
+    sampling: Sampling,
+    tally: Tally,
+) -> Iterator[dict[str, Any]]:
+    asked = [(problem, generation) for problem in problems for generation in range(generations)]
+    prompts = [task.ask(problem, answers) for problem, _ in asked]
     for (problem, generation), (text, tokens) in zip(asked, complete(policy, prompts, sampling), strict=True):
         yield from scored_rows(task, problem, text, answers, {"generation": generation, "tokens": tokens}, tally)

@@ -1,9 +1,13 @@
 """Sampling completions from a policy with transformers."""
 
+import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from vpo.core.arrays import whole_number
+from vpo.errors import InputError
 from vpo.policies import Policy
 from vpo.progress import progress
 
@@ -13,11 +17,12 @@ class Sampling:
     """How completions are drawn.
 
     Attributes:
-        temperature: 0.7, as published for evaluation.
+        temperature: 0.7, as published for evaluation; 0 takes the likeliest token.
         top_p: keeps the most likely tokens of this much mass.
         max_new_tokens: where a completion is cut off.
         batch: completions generated at once.
         seed: of the draws.
+        thinking: whether a reasoning model's template is asked for thoughts.
     """
 
     temperature: float = 0.7
@@ -25,6 +30,17 @@ class Sampling:
     max_new_tokens: int = 256
     batch: int = 1024
     seed: int = 0
+    thinking: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that mean nothing."""
+        if not 0 <= self.temperature < math.inf:
+            raise InputError(f"temperature must be 0 or more, not {self.temperature}")
+        if not 0 < self.top_p <= 1:
+            raise InputError(f"top_p must be greater than 0 and at most 1, not {self.top_p}")
+        whole_number(self.max_new_tokens, "max_new_tokens", 1)
+        whole_number(self.batch, "batch", 1)
+        whole_number(self.seed, "seed")
 
 
 def complete(
@@ -34,23 +50,47 @@ def complete(
     import torch
 
     tokenizer, model = policy.tokenizer, policy.model
-    texts = [tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False) for each in prompts]
+    texts = [
+        tokenizer.apply_chat_template(
+            list(each), add_generation_prompt=True, tokenize=False, enable_thinking=sampling.thinking
+        )
+        for each in prompts
+    ]
     torch.manual_seed(sampling.seed)
+    settings, ends = _generation(policy, sampling)
     starts = range(0, len(texts), sampling.batch)
-    settings: dict[str, Any] = {
-        "do_sample": True,
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_k": 0,
-        "max_new_tokens": sampling.max_new_tokens,
-        "pad_token_id": tokenizer.pad_token_id,
-    }
     for start in progress(starts, "generating", len(starts)):
         inputs = tokenizer(
             texts[start : start + sampling.batch], return_tensors="pt", padding=True, add_special_tokens=False
         ).to(model.device)
-        with torch.inference_mode():
-            output = model.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"], **settings)
+        with torch.inference_mode(), _habits(model, settings):
+            output = model.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"])
         for row in output[:, inputs["input_ids"].shape[1] :].tolist():
-            length = row.index(tokenizer.eos_token_id) + 1 if tokenizer.eos_token_id in row else len(row)
+            length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
             yield tokenizer.decode(row[:length], skip_special_tokens=True), length
+
+
+@contextmanager
+def _habits(model: Any, settings: Any) -> Iterator[None]:
+    """Put settings in place of the model's own, with which `generate` would fill up those it is given."""
+    own, model.generation_config = model.generation_config, settings
+    try:
+        yield
+    finally:
+        model.generation_config = own
+
+
+def _generation(policy: Policy, sampling: Sampling) -> tuple[Any, set[int]]:
+    """Return how to generate, with nothing of the model's own habits but where it stops, and those tokens."""
+    from transformers import GenerationConfig
+
+    own = policy.model.generation_config.eos_token_id
+    ends = {policy.tokenizer.eos_token_id, *(own if isinstance(own, list) else [own])} - {None}
+    drawn = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
+    settings = GenerationConfig(
+        max_new_tokens=sampling.max_new_tokens,
+        eos_token_id=sorted(ends),
+        pad_token_id=policy.tokenizer.pad_token_id,
+        **(drawn if sampling.temperature > 0 else {"do_sample": False}),
+    )
+    return settings, ends

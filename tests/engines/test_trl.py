@@ -9,12 +9,12 @@ import pytest
 
 pytest.importorskip("trl")
 
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 
 from tests.engines.tiny import save_tiny_model
 from vpo import advantages, set_reward
 from vpo.answers import write
-from vpo.engines.trl import ask_for, check, grpo_config, reward_function, task_dataset
+from vpo.engines.trl import ask_for, check, grpo_config, reward_function, task_dataset, text_of
 from vpo.methods import METHODS, get
 from vpo.tasks import Objective, Task
 from vpo.tasks.maze import MazeTask
@@ -219,6 +219,53 @@ def test_drawn_weightings_follow_the_problem_and_the_step():
     assert found[0] != found[2]
 
 
+@pytest.mark.parametrize(
+    ("completion", "text"),
+    [
+        ("a", "a"),
+        ([{"role": "assistant", "content": "a"}], "a"),
+        ([{"role": "assistant", "content": None}], ""),
+        ([{"role": "assistant", "tool_calls": []}], ""),
+        ([{"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "image"}, {"text": "b"}]}], "ab"),
+        ([], ""),
+    ],
+)
+def test_completions_of_any_form_have_a_text(completion, text):
+    assert text_of(completion) == text
+
+
+def test_a_scorer_may_share_a_name_with_a_column_and_return_one_number():
+    reward = reward_function(None, "grpo", score=lambda answer, **more: len(answer) / 2, objectives=["length"])
+    assert reward(["p"], ["<answer>x</answer>"], answer=["gold"], other=[1]) == [0.5]
+
+
+def test_what_is_logged_follows_masks_and_groups():
+    logged = {}
+    reward = reward_function(score=lambda answer: [-1.0, -1.0], objectives=["a", "b"], group=2)
+    completions = [write(["x", "y", "z"]), "<answer_1>x</answer_1>"] * 2
+    reward(["p"] * 4, completions, log_metric=logged.__setitem__)
+    assert logged["vpo/set_reward"] == pytest.approx(-1)  # a missing answer does not raise it to 0
+    assert logged["vpo/target"] == pytest.approx((-1 - 1 / 3) / 2)
+    # The same prompt twice in a batch, two groups of two: each without spread.
+    single = reward_function(None, "grpo", score=float, objectives=["x"], group=2)
+    single(["p"] * 4, [f"<answer>{x}</answer>" for x in (1, 1, 0, 0)], log_metric=logged.__setitem__)
+    assert logged["vpo/groups_without_spread"] == 1
+
+
+def test_evaluation_of_goal_conditioned_asks_for_the_deployed_weighting():
+    reward = own_reward("goal_conditioned", target=[0.5, 0.5, 0.0])
+    row = task_dataset(reward, evaluation=True)[0]
+    assert "vowels 50%, consonants 50%, rest 0%" in row["prompt"][-1]["content"]
+    assert reward(["p"], ["aaa"], problem=[row["problem"]], deployed=[row["deployed"]]) == [0.5]
+    assert reward(["p"], ["aaa"], problem=[row["problem"]], deployed=[False]) != [0.5]
+
+
+def test_thinking_is_off_unless_asked_for(tmp_path):
+    assert grpo_config("vpo", output_dir=str(tmp_path)).chat_template_kwargs == {"enable_thinking": False}
+    chosen = grpo_config("vpo", output_dir=str(tmp_path), chat_template_kwargs={"enable_thinking": True})
+    assert chosen.chat_template_kwargs == {"enable_thinking": True}
+
+
 def test_a_low_parse_rate_raises_an_alarm_once():
     reward = reward_function(score=letters, objectives=list("abc"))
     with warnings.catch_warnings(record=True) as caught:
@@ -238,6 +285,11 @@ def test_prompts_ask_for_m_answers():
     asked = ask_for(Dataset.from_dict({"prompt": [messages]}), 2)[0]["prompt"]
     assert asked[0] == messages[0]
     assert "<answer_2>" in asked[1]["content"]
+    parts = [{"role": "user", "content": [{"type": "text", "text": "Question?"}]}]
+    asked = ask_for(Dataset.from_dict({"prompt": [parts]}), 2)[0]["prompt"]
+    assert "<answer_2>" in asked[0]["content"][1]["text"]
+    with pytest.raises(ValueError, match="give one split of the data set, not all of them: train"):
+        ask_for(DatasetDict(train=texts), 2)
     with pytest.raises(ValueError, match="the data set must have a column prompt, and has text"):
         ask_for(Dataset.from_dict({"text": ["x"]}), 2)
 
@@ -285,12 +337,16 @@ def test_a_group_that_is_split_over_processes_is_refused_where_it_matters():
         per_device_train_batch_size=6,
         steps_per_generation=1,
         max_completion_length=8,
+        world_size=1,
     )
     with pytest.raises(
         ValueError, match="per_device_train_batch_size × steps_per_generation is 6, and must be divisible"
     ):
         check(own_reward("maxrl", group=4), args)
     check(own_reward("vpo"), SimpleNamespace(**{**vars(args), "scale_rewards": "group"}))
+    several = SimpleNamespace(**{**vars(args), "per_device_train_batch_size": 4, "world_size": 2})
+    with pytest.raises(ValueError, match="gdpo divides by the spread of the whole batch: train in 1 process, not 2"):
+        check(own_reward("gdpo", group=4), several)
 
 
 def test_a_trainer_with_another_methods_config_is_refused_before_its_first_update(tiny, tmp_path):
@@ -323,6 +379,25 @@ def test_a_trainer_with_another_methods_config_is_refused_before_its_first_updat
         (lambda: own_reward("gdpo"), "gdpo looks at the whole group: give group"),
         (lambda: own_reward("max_at_k", group=2), "a group needs 3 or more rollouts for max_at_k, not 2"),
         (lambda: own_reward("grpo", answers=3), "grpo takes 1 answer per rollout, not 3"),
+        (lambda: own_reward("grpo", target=[1, 0]), r"target must hold one weight for each of 3 objectives, not shape"),
+        (lambda: own_reward("grpo", target=[3, -1, -1]), "target must not be negative"),
+        (lambda: own_reward("grpo", target=[1, 1, 1]), "target must sum to 1"),
+        (
+            lambda: reward_function(None, "grpo", score=lambda answer, gold: [1.0], objectives=["a"])(["p"], ["x"]),
+            "score wants 'gold', and the data set has the columns prompt",
+        ),
+        (
+            lambda: reward_function(None, "grpo", score=lambda answer: {"a": 1.0}, objectives=["b"])(
+                ["p"], ["<answer>x</answer>"]
+            ),
+            "score must return a finite number for 'b', not None, of 'x'",
+        ),
+        (
+            lambda: reward_function(None, "grpo", score=lambda answer: [np.nan], objectives=["b"])(
+                ["p"], ["<answer>x</answer>"]
+            ),
+            "score must return a finite number for 'b', not nan, of 'x'",
+        ),
         (lambda: own_reward("vpoo"), "did you mean 'vpo'"),
         (
             lambda: own_reward("gdpo", group=4)(["p"] * 6, ["x"] * 6, problem=["one"] * 6),

@@ -103,6 +103,41 @@ def test_completions_are_seeded_and_counted():
     assert all(tokens <= 4 for _, tokens in complete(policy, prompts, Sampling(max_new_tokens=4)))
 
 
+def test_nothing_of_a_models_own_habits_but_its_stops_is_used():
+    task = MazeTask(size=7, compact=True)
+    policy = load(embedded("maze", size=7))
+    prompts = [task.ask(problem, 3) for problem in task.problems(count=4)]
+    plain = list(complete(policy, prompts, Sampling(max_new_tokens=90)))
+    policy.model.generation_config.repetition_penalty = 1.5
+    assert list(complete(policy, prompts, Sampling(max_new_tokens=90))) == plain
+    end = policy.tokenizer.convert_tokens_to_ids("</answer_1>")
+    policy.model.generation_config.eos_token_id = [1, end]
+    for text, tokens in complete(policy, prompts, Sampling(max_new_tokens=90)):
+        assert tokens == len(policy.tokenizer(text)["input_ids"])
+        assert text.endswith("</answer_1>")
+
+
+def test_temperature_zero_takes_the_likeliest():
+    task = MazeTask(size=7, compact=True)
+    policy = load(embedded("maze", size=7))
+    prompts = [task.ask(task.problems(count=1)[0], 1)] * 3
+    assert len(set(complete(policy, prompts, Sampling(temperature=0, max_new_tokens=40)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": -1}, "temperature must be 0 or more, not -1"),
+        ({"top_p": 0}, "top_p must be greater than 0 and at most 1, not 0"),
+        ({"batch": 0}, "batch must be 1 or more, not 0"),
+        ({"max_new_tokens": 0}, "max_new_tokens must be 1 or more, not 0"),
+    ],
+)
+def test_bad_sampling_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Sampling(**settings)
+
+
 def test_eval_writes_a_pool_and_measures_it(tmp_path, capsys):
     pool = str(tmp_path / "pool.parquet")
     arguments = [
@@ -158,6 +193,8 @@ def test_without_torch_the_extra_is_named(capsys, monkeypatch):
         (["eval", "embedded", "--task", "musique"], "no policy is shipped for musique-9: there are maze-7, maze-9"),
         (["eval", "embedded", "--task", "maze", "--set", "size=11"], "no policy is shipped for maze-11"),
         (["eval", "embedded", "--task", "maze", "--answers", "4"], "pool must be a multiple of the 4 answers"),
+        (["eval", "embedded", "--task", "maze", "--answers", "9"], "answers must be at most 8 for an embedded policy"),
+        (["eval", "embedded", "--task", "maze", "--batch", "0"], "batch must be 1 or more, not 0"),
         (["eval", "embedded", "--task", "maez"], "no policy is shipped for maez-9"),
         (
             ["policy", "build", "toolrl", "--out", "x"],

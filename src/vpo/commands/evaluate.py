@@ -3,6 +3,7 @@
 import argparse
 
 from vpo.commands.arguments import Commands, add_json, as_json, plain, setting
+from vpo.errors import InputError
 
 
 def add(commands: Commands) -> None:
@@ -30,6 +31,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--batch", type=int, default=256, metavar="N", help="generations at once (256)")
     command.add_argument("--seed", type=int, default=0, help="of the sampling (0)")
     command.add_argument("--out", default="pool.jsonl", metavar="POOL", help="the pool to write (pool.jsonl)")
+    command.add_argument("--thinking", action="store_true", help="let a reasoning model think before it answers")
     add_json(command)
     command.set_defaults(run=run)
 
@@ -40,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.generate import Sampling
     from vpo.measure import compare
     from vpo.policies import embedded, load
+    from vpo.policies.maze import MOST_ANSWERS
     from vpo.pools import read_pool, write_pool
     from vpo.score import Tally
     from vpo.tables import comparison_data, comparison_text, tally_text
@@ -52,6 +55,8 @@ def run(options: argparse.Namespace) -> int:
     if path == "embedded":
         settings["compact"] = True  # the prompt that the small policies know
         path = embedded(options.task, size=settings.get("size", 9))
+        if options.answers > MOST_ANSWERS:
+            raise InputError(f"answers must be at most {MOST_ANSWERS} for an embedded policy, not {options.answers}")
     task = get(options.task, **settings)
     problems = task.problems(options.split, count=options.count)
     sampling = Sampling(
@@ -60,6 +65,7 @@ def run(options: argparse.Namespace) -> int:
         max_new_tokens=options.max_tokens * options.answers,
         batch=options.batch,
         seed=options.seed,
+        thinking=options.thinking,
     )
     tally = Tally()
     rows = evaluate(load(path), task, problems, options.answers, options.pool, sampling, tally)

@@ -1,7 +1,8 @@
 """How an engine reads and scores a completion: by a task, or by a function of the user's."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from vpo.core.simplex import Floats
 from vpo.errors import InputError
 from vpo.tasks import Task
 
-Scorer: TypeAlias = Callable[..., Sequence[float] | Mapping[str, float] | None]
+Scorer: TypeAlias = Callable[..., float | Sequence[float] | Mapping[str, float] | None]
 Answers: TypeAlias = list[str | None]
 
 
@@ -53,13 +54,19 @@ class OwnGrader(Grader):
     def __init__(self, function: Scorer, objectives: tuple[str, ...]) -> None:
         """Take a function of an answer and of columns, and the names of the numbers that it returns."""
         self.function, self.objectives = function, objectives
-        parameters = list(inspect.signature(function).parameters.values())[1:]
+        first, *parameters = inspect.signature(function).parameters.values()
+        self.first = first.name
         self.takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
-        self.takes = {each.name for each in parameters}
+        self.takes = {each.name for each in parameters if each.kind is not inspect.Parameter.VAR_KEYWORD}
+        self.needs = [each.name for each in parameters if each.name in self.takes and each.default is each.empty]
 
     def score(self, row: Mapping[str, Any], answers: Answers) -> Floats | None:
         """Return what the function says of each answer; None where it says None of one."""
-        given = {name: value for name, value in row.items() if self.takes_all or name in self.takes}
+        for name in self.needs:
+            if name not in row:
+                raise InputError(f"score wants {name!r}, and the data set has the columns {', '.join(row)}")
+        wanted = row.keys() - {self.first} if self.takes_all else row.keys() & self.takes
+        given = {name: row[name] for name in wanted}
         matrix = np.zeros((len(answers), len(self.objectives)))
         for place, answer in enumerate(answers):
             if answer is None:
@@ -67,8 +74,18 @@ class OwnGrader(Grader):
             found = self.function(answer, **given)
             if found is None:
                 return None
-            vector = [found[name] for name in self.objectives] if isinstance(found, Mapping) else list(found)
-            if len(vector) != len(self.objectives):
-                raise InputError(f"score must return {len(self.objectives)} numbers, and returned {len(vector)}")
-            matrix[place] = vector
+            matrix[place] = self._vector(found, answer)
         return matrix
+
+    def _vector(self, found: Any, answer: str) -> list[float]:
+        """Return a number for each objective, refusing fewer, others, and what is not a finite number."""
+        if isinstance(found, Mapping):
+            numbers: list[Any] = [found.get(name) for name in self.objectives]
+        else:
+            numbers = list(found) if isinstance(found, Iterable) else [found]
+        if len(numbers) != len(self.objectives):
+            raise InputError(f"score must return {len(self.objectives)} numbers, and returned {len(numbers)}")
+        for name, number in zip(self.objectives, numbers, strict=True):
+            if not isinstance(number, Real | np.bool_) or not np.isfinite(float(number)):
+                raise InputError(f"score must return a finite number for {name!r}, not {number!r}, of {answer[:60]!r}")
+        return [float(number) for number in numbers]

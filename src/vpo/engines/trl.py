@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vpo import answers as protocol
-from vpo.core.arrays import whole_number
-from vpo.core.diversity import pairwise_l1
-from vpo.core.set_reward import set_reward
+from vpo.core.arrays import as_array, check_weights, whole_number
 from vpo.core.simplex import Floats
 from vpo.engines.grading import Answers, Grader, OwnGrader, Scorer, TaskGrader
+from vpo.engines.metrics import Scored, given, metrics
+from vpo.engines.prompts import DEPLOYED, ask_for, task_dataset
 from vpo.errors import InputError
 from vpo.methods import Method, advantages, drawn_weighting, get
 from vpo.methods.goal_conditioned import GoalConditioned
 from vpo.methods.group import Group
+from vpo.methods.grpo import Grpo
 from vpo.tasks import Task
 
 if TYPE_CHECKING:
-    from datasets import Dataset
     from trl import GRPOConfig
+
+__all__ = ["RewardFunction", "ask_for", "check", "grpo_config", "reward_function", "task_dataset"]
 
 # A parse rate below this, in so many calls on end, is worth an alarm.
 LOW_PARSE_RATE, ALARM_AFTER = 0.5, 5
@@ -85,7 +86,11 @@ def reward_function(
             raise InputError("objectives must be given with score: the names of the numbers that it returns")
         names = tuple(objectives)
         grader, weights = OwnGrader(score, names), (1 / len(names),) * len(names)
-    return RewardFunction(grader, chosen, names, tuple(target) if target is not None else weights, group, seed)
+    deployed = np.asarray(weights if target is None else as_array(target, "target"), dtype=np.float64)
+    if deployed.shape != (len(names),):
+        raise InputError(f"target must hold one weight for each of {len(names)} objectives, not shape {deployed.shape}")
+    check_weights(deployed, "target")
+    return RewardFunction(grader, chosen, names, deployed, group, seed)
 
 
 class RewardFunction:
@@ -96,15 +101,15 @@ class RewardFunction:
         grader: Grader,
         method: Method,
         objectives: tuple[str, ...],
-        target: Sequence[float],
+        target: Floats,
         group: int | None,
         seed: int,
     ) -> None:
         """See `reward_function`."""
         self.grader, self.method, self.objectives = grader, method, objectives
-        self.target, self.group, self.seed = np.asarray(target, dtype=np.float64), group, seed
+        self.target, self.group, self.seed = target, group, seed
         self.low_calls = 0
-        self.checked = False
+        self.checked: Any = None  # the arguments of the trainer that called last
         self.longest: int | None = None  # max_completion_length, known once a config was checked
         self.__name__ = method.name  # TRL logs rewards under it
 
@@ -120,10 +125,10 @@ class RewardFunction:
     ) -> list[float | None]:
         """Return one number per completion; None where a reward is not known."""
         args = getattr(getattr(log_metric, "__self__", None), "args", None)  # log_metric is the trainer's method
-        if args is not None and not self.checked:
+        if args is not None and self.checked is not args:
             check(self, args)
-            self.checked = True
-        texts = [completion if isinstance(completion, str) else completion[-1]["content"] for completion in completions]
+            self.checked = args
+        texts = [text_of(completion) for completion in completions]
         parsed = [self.grader.parse(text, self.method.answers) for text in texts]
         rows = [
             {"prompt": prompt, **{name: values[place] for name, values in columns.items() if _is_column(values, texts)}}
@@ -132,7 +137,8 @@ class RewardFunction:
         scored = [self.grader.score(row, found) for row, found in zip(rows, parsed, strict=True)]
         rewards = self._deliver(rows, parsed, scored, getattr(trainer_state, "global_step", 0))
         if log_metric is not None:
-            for name, value in self._metrics(rows, parsed, scored, rewards).items():
+            batch = Scored(parsed, scored, rewards, self._groups(rows))
+            for name, value in metrics(batch, self.objectives, self._target).items():
                 log_metric(f"vpo/{name}", value)
             if self.longest is not None and completion_ids:
                 log_metric("vpo/truncated", float(np.mean([len(ids) >= self.longest for ids in completion_ids])))
@@ -146,7 +152,7 @@ class RewardFunction:
         """
         if not isinstance(self.method, GoalConditioned):
             return None
-        drawn_D = drawn_weighting(len(self.objectives), self.method.concentration, key=(self.seed, 0, problem))
+        drawn_D = drawn_weighting(len(self.objectives), self.method.concentration, key=(self.seed, 0, str(problem)))
         return [float(weight) for weight in drawn_D]
 
     def _deliver(
@@ -157,15 +163,17 @@ class RewardFunction:
         step = 0 if self.method.target_in_prompt else step
         rewards: list[float | None] = [None] * len(rows)
         keys = [_key(row) if self.method.keyed else "" for row in rows]
-        buckets: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+        buckets: dict[tuple[str, bool, tuple[int, ...]], list[int]] = {}
         for place, matrix in enumerate(scored):
             if matrix is not None:
-                buckets.setdefault((keys[place], matrix.shape), []).append(place)
-        for (key, (_, dimensions)), places in buckets.items():
-            mask_GM = np.asarray([[answer is not None for answer in parsed[place]] for place in places])
+                deployed = bool(rows[place].get(DEPLOYED))
+                buckets.setdefault((keys[place], deployed, matrix.shape), []).append(place)
+        for (key, deployed, (_, dimensions)), places in buckets.items():
+            mask_GM = np.asarray([given(parsed[place]) for place in places])
             rewards_GMD = np.stack([matrix for place in places if (matrix := scored[place]) is not None])
             group = Group(rewards_GMD, mask_GM, self._target(dimensions), (self.seed, step, key))
-            for place, reward in zip(places, self.method.reward(group).tolist(), strict=True):
+            method = Grpo() if deployed else self.method  # a prompt that states w* is paid for w*
+            for place, reward in zip(places, method.reward(group).tolist(), strict=True):
                 rewards[place] = reward
         return rewards
 
@@ -193,35 +201,15 @@ class RewardFunction:
     def _target(self, dimensions: int) -> Floats:
         return self.target if len(self.target) == dimensions else np.full(dimensions, 1 / dimensions)
 
-    def _metrics(
-        self,
-        rows: list[dict[str, Any]],
-        parsed: list[Answers],
-        scored: list[Floats | None],
-        rewards: list[float | None],
-    ) -> dict[str, float]:
-        """Return what is worth watching: objectives, set reward, diversity, parse rate, groups without spread."""
-        known = [matrix for matrix in scored if matrix is not None]
-        given = [answer is not None for found in parsed for answer in found]
-        metrics = {"parse_rate": float(np.mean(given)), "abstained": 1 - len(known) / len(scored)}
-        if not known:
-            return metrics
-        metrics["set_reward"] = float(np.mean([set_reward(matrix) for matrix in known]))
-        if len({matrix.shape for matrix in known}) == 1:
-            means = np.concatenate(known).mean(axis=0)
-            metrics |= {f"objective/{name}": float(mean) for name, mean in zip(self.objectives, means, strict=False)}
+    def _groups(self, rows: list[dict[str, Any]]) -> list[list[int]]:
+        """Return the places of each group: by its size where the trainer's is known, else by problem."""
+        size = getattr(self.checked, "num_generations", self.group)
+        if size and len(rows) % size == 0:
+            return [list(range(start, start + size)) for start in range(0, len(rows), size)]
         by_problem: dict[str, list[int]] = {}
         for place, row in enumerate(rows):
             by_problem.setdefault(_key(row), []).append(place)
-        pools = [
-            [matrix for place in places if (matrix := scored[place]) is not None] for places in by_problem.values()
-        ]
-        metrics["diversity"] = float(np.mean([pairwise_l1(np.concatenate(pool)) for pool in pools if pool]))
-        spreads = [
-            [reward for place in places if (reward := rewards[place]) is not None] for places in by_problem.values()
-        ]
-        metrics["groups_without_spread"] = float(np.mean([max(each) == min(each) for each in spreads if each]))
-        return metrics
+        return list(by_problem.values())
 
     def _watch(self, parsed: list[Answers]) -> None:
         """Raise an alarm, once, where answers cannot be read call after call."""
@@ -236,6 +224,16 @@ class RewardFunction:
             )
 
 
+def text_of(completion: Any) -> str:
+    """Return the text of a completion: itself, or that of its last message, of its text parts where it has several."""
+    if isinstance(completion, str):
+        return completion
+    content = completion[-1].get("content") if completion else None
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
 def _is_column(values: Any, texts: Sequence[str]) -> bool:
     return isinstance(values, list) and len(values) == len(texts)
 
@@ -243,39 +241,6 @@ def _is_column(values: Any, texts: Sequence[str]) -> bool:
 def _key(row: Mapping[str, Any]) -> str:
     """Return what tells the problem of a row from others: its name, or else its prompt."""
     return str(row["problem"]) if "problem" in row else repr(row["prompt"])
-
-
-def ask_for(dataset: "Dataset", answers: int) -> "Dataset":
-    """Return a data set whose prompts, texts or messages, end in the instruction for m answers."""
-    instruction = protocol.instruction(answers)
-
-    def ask(row: dict[str, Any]) -> dict[str, Any]:
-        prompt = row["prompt"]
-        if isinstance(prompt, str):
-            return {"prompt": f"{prompt}\n\n{instruction}"}
-        *before, last = prompt
-        return {"prompt": [*before, {**last, "content": f"{last['content']}\n\n{instruction}"}]}
-
-    if "prompt" not in dataset.column_names:
-        raise InputError(f"the data set must have a column prompt, and has {', '.join(dataset.column_names)}")
-    return dataset.map(ask)
-
-
-def task_dataset(reward: RewardFunction) -> "Dataset":
-    """Return a data set with a prompt for each problem of a reward function's task, named in the column `problem`.
-
-    Where the method wants the weighting in the prompt, it is the one that the reward function will pay for.
-    """
-    from datasets import Dataset
-
-    if not isinstance(reward.grader, TaskGrader):
-        raise InputError("task_dataset takes a reward function of a task; for your own prompts use ask_for")
-    task = reward.grader.task
-    rows = [
-        {"prompt": task.ask(problem, reward.method.answers, reward.weighting_in_prompt(name)), "problem": name}
-        for name, problem in reward.grader.problems.items()
-    ]
-    return Dataset.from_list(rows)
 
 
 def grpo_config(method: "str | Method | RewardFunction", **settings: Any) -> "GRPOConfig":
@@ -296,6 +261,8 @@ def grpo_config(method: "str | Method | RewardFunction", **settings: Any) -> "GR
         settings.setdefault(name, value)
     if reward and reward.group is not None:
         settings.setdefault("num_generations", reward.group)
+    # Reasoning models think once, before the first answer, or not at all, as in the paper; others ignore this.
+    settings.setdefault("chat_template_kwargs", {"enable_thinking": False})
     if not torch.cuda.is_available():
         settings.setdefault("bf16", False)  # TRL turns it on, and bf16 products crash some CPUs
     config = GRPOConfig(**settings)
@@ -326,6 +293,10 @@ def _check_method(method: Method, args: "GRPOConfig") -> None:
         if getattr(args, name) != value:
             raise InputError(f"{name} must be {value!r} for {method.name}, not {getattr(args, name)!r}")
     method.check_group(args.num_generations)
+    if method.whole_batch and args.world_size > 1:
+        raise InputError(
+            f"{method.name} divides by the spread of the whole batch: train in 1 process, not {args.world_size}"
+        )
     held = args.per_device_train_batch_size * args.steps_per_generation
     if method.whole_group and held % args.num_generations:
         raise InputError(

@@ -1,0 +1,62 @@
+"""What is worth watching while a model trains on vectors."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vpo.core.diversity import pairwise_l1
+from vpo.core.set_reward import set_reward
+from vpo.core.simplex import Floats
+from vpo.engines.grading import Answers
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A batch of completions after scoring.
+
+    Attributes:
+        parsed: the answers of each completion.
+        vectors: their scores, (M, D) each; None where they are not known.
+        rewards: what each completion was paid; None likewise.
+        groups: the places of the completions of each group.
+    """
+
+    parsed: Sequence[Answers]
+    vectors: Sequence[Floats | None]
+    rewards: Sequence[float | None]
+    groups: Sequence[Sequence[int]]
+
+
+def given(answers: Answers) -> list[bool]:
+    """Return which answers are there."""
+    return [answer is not None for answer in answers]
+
+
+def metrics(batch: Scored, objectives: Sequence[str], target: Callable[[int], Floats]) -> dict[str, float]:
+    """Return each objective, w*·r, the set reward, diversity, the parse rate, and the share of groups without spread.
+
+    Args:
+        batch: what was scored.
+        objectives: their names.
+        target: from the number of objectives to w*.
+    """
+    known = [
+        (vectors, given(answers))
+        for vectors, answers in zip(batch.vectors, batch.parsed, strict=True)
+        if vectors is not None
+    ]
+    everything = [there for answers in batch.parsed for there in given(answers)]
+    found = {"parse_rate": float(np.mean(everything)), "abstained": 1 - len(known) / len(batch.vectors)}
+    if not known:
+        return found
+    found["set_reward"] = float(np.mean([set_reward(vectors, mask=mask) for vectors, mask in known]))
+    found["target"] = float(np.mean([(vectors @ target(vectors.shape[1])).mean() for vectors, _ in known]))
+    if len({vectors.shape for vectors, _ in known}) == 1:
+        means = np.concatenate([vectors for vectors, _ in known]).mean(axis=0)
+        found |= {f"objective/{name}": float(mean) for name, mean in zip(objectives, means, strict=False)}
+    pools = [[vectors for place in group if (vectors := batch.vectors[place]) is not None] for group in batch.groups]
+    found["diversity"] = float(np.mean([pairwise_l1(np.concatenate(pool)) for pool in pools if pool]))
+    paid = [[reward for place in group if (reward := batch.rewards[place]) is not None] for group in batch.groups]
+    found["groups_without_spread"] = float(np.mean([max(each) == min(each) for each in paid if each]))
+    return found

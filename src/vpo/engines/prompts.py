@@ -1,0 +1,57 @@
+"""Data sets whose prompts ask for m answers: a user's own, and those of a task."""
+
+from typing import TYPE_CHECKING, Any
+
+from vpo import answers as protocol
+from vpo.engines.grading import TaskGrader
+from vpo.errors import InputError
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from vpo.engines.trl import RewardFunction
+
+# The column of rows whose prompt states w* and not a drawn weighting.
+DEPLOYED = "deployed"
+
+
+def ask_for(dataset: "Dataset", answers: int) -> "Dataset":
+    """Return a data set whose prompts, texts or messages, end in the instruction for m answers."""
+    instruction = protocol.instruction(answers)
+
+    def ask(row: dict[str, Any]) -> dict[str, Any]:
+        prompt = row["prompt"]
+        if isinstance(prompt, str):
+            return {"prompt": f"{prompt}\n\n{instruction}"}
+        *before, last = prompt
+        if isinstance(last["content"], str):
+            content: Any = f"{last['content']}\n\n{instruction}"
+        else:
+            content = [*last["content"], {"type": "text", "text": instruction}]
+        return {"prompt": [*before, {**last, "content": content}]}
+
+    columns = dataset.column_names
+    if isinstance(columns, dict):
+        raise InputError(f"give one split of the data set, not all of them: {', '.join(columns)}")
+    if columns is not None and "prompt" not in columns:
+        raise InputError(f"the data set must have a column prompt, and has {', '.join(columns)}")
+    return dataset.map(ask)
+
+
+def task_dataset(reward: "RewardFunction", *, evaluation: bool = False) -> "Dataset":
+    """Return a data set with a prompt for each problem of a reward function's task, named in the column `problem`.
+
+    Where the method wants the weighting in the prompt, it is the one that the reward function will pay for: drawn for
+    each problem, or for evaluation w*, the deployed one.
+    """
+    from datasets import Dataset
+
+    if not isinstance(reward.grader, TaskGrader):
+        raise InputError("task_dataset takes a reward function of a task; for your own prompts use ask_for")
+    task, stated = reward.grader.task, reward.method.target_in_prompt
+    rows = []
+    for name, problem in reward.grader.problems.items():
+        weighting = reward.target.tolist() if stated and evaluation else reward.weighting_in_prompt(name)
+        row = {"prompt": task.ask(problem, reward.method.answers, weighting), "problem": name}
+        rows.append({**row, DEPLOYED: evaluation} if stated else row)
+    return Dataset.from_list(rows)
