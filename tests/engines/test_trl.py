@@ -258,6 +258,10 @@ def test_evaluation_of_goal_conditioned_asks_for_the_deployed_weighting():
     assert "vowels 50%, consonants 50%, rest 0%" in row["prompt"][-1]["content"]
     assert reward(["p"], ["aaa"], problem=[row["problem"]], deployed=[row["deployed"]]) == [0.5]
     assert reward(["p"], ["aaa"], problem=[row["problem"]], deployed=[False]) != [0.5]
+    # To other methods a column of that name is a column like any other.
+    sets = [write(["a", "b", "X"])]
+    plain = reward_function(score=letters, objectives=list("abc"))
+    assert plain(["p"], sets, deployed=[True]) == plain(["p"], sets)
 
 
 def test_thinking_is_off_unless_asked_for(tmp_path):

@@ -159,14 +159,14 @@ class RewardFunction:
         self, rows: list[dict[str, Any]], parsed: list[Answers], scored: list[Floats | None], step: int
     ) -> list[float | None]:
         if self.method.whole_group:
-            return self._advantages(parsed, scored)
+            return self._advantages(scored)
         step = 0 if self.method.target_in_prompt else step
         rewards: list[float | None] = [None] * len(rows)
         keys = [_key(row) if self.method.keyed else "" for row in rows]
         buckets: dict[tuple[str, bool, tuple[int, ...]], list[int]] = {}
         for place, matrix in enumerate(scored):
             if matrix is not None:
-                deployed = bool(rows[place].get(DEPLOYED))
+                deployed = self.method.target_in_prompt and bool(rows[place].get(DEPLOYED))
                 buckets.setdefault((keys[place], deployed, matrix.shape), []).append(place)
         for (key, deployed, (_, dimensions)), places in buckets.items():
             mask_GM = np.asarray([given(parsed[place]) for place in places])
@@ -177,7 +177,7 @@ class RewardFunction:
                 rewards[place] = reward
         return rewards
 
-    def _advantages(self, parsed: list[Answers], scored: list[Floats | None]) -> list[float | None]:
+    def _advantages(self, scored: list[Floats | None]) -> list[float | None]:
         size = self.group
         assert size is not None
         if len(scored) % size:
