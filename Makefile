@@ -56,7 +56,7 @@ demo: $(READY)  ## train two toy policies and measure their answers
 	@echo
 	$(BIN)/vpo diagnose demo/vpo.jsonl
 
-demo-maze: $(READY)  ## train a small language model with GRPO and with VPO: some six minutes on two cores
+demo-maze: $(READY)  ## train a small language model with GRPO and with VPO: some seven minutes on two cores
 	OMP_NUM_THREADS=2 $(BIN)/python examples/maze_trl.py --out maze
 	@echo
 	$(BIN)/vpo measure maze/grpo.jsonl maze/vpo.jsonl

@@ -1,6 +1,6 @@
 """Train the maze policy that ships with this package, with GRPO and with VPO, on a stock TRL trainer and a bare CPU.
 
-    python examples/maze_trl.py --out maze      # some six minutes on two cores
+    python examples/maze_trl.py --out maze      # some seven minutes on two cores
     vpo measure maze/grpo.jsonl maze/vpo.jsonl  # who is ahead at one sample, and who from a few on?
     vpo measure maze/base.jsonl maze/vpo.jsonl  # what did training add?
 
