@@ -3,28 +3,16 @@
 python benchmarks/core.py [--json]
 """
 
-import argparse
-import json
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
 
 import vpo
+from timing import seconds, show
 from vpo.methods import METHODS
-
-
-def seconds(function: Callable[[], object], repeats: int = 7) -> float:
-    """Return the best time of some repeats, the first of which warms up."""
-    times = []
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times[1:])
 
 
 def python_loop(rewards_BMD: np.ndarray) -> np.ndarray:
@@ -55,10 +43,7 @@ def import_seconds() -> float:
     return min(float(run.stdout) for run in runs[1:])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    options = parser.parse_args()
+def figures() -> list[tuple[str, float, str]]:
     rng = np.random.default_rng(0)
 
     rewards = rng.random((4096, 3, 4))
@@ -75,13 +60,8 @@ def main() -> None:
         batch = rng.random((128, 8, 3 if method.multi else 1, 4))
         taken = seconds(lambda name=name, batch=batch: vpo.advantages(name, batch))
         rows.append((f"advantages {name} of 128 groups of 8, share of that Python loop", taken / loop, ""))
-
-    if options.json:
-        print(json.dumps([{"what": what, "figure": figure, "mark": mark} for what, figure, mark in rows], indent=2))
-        return
-    for what, figure, mark in rows:
-        print(f"{what:75} {figure:8.3f}  {mark}".rstrip())
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    show(__doc__, figures)

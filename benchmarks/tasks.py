@@ -3,13 +3,10 @@
 python benchmarks/tasks.py [--json]
 """
 
-import argparse
-import json
-import time
-from collections.abc import Callable
 from copy import deepcopy
 from random import Random
 
+from timing import seconds, show
 from vpo.answers import parse
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.maze.oracle import oracle
@@ -18,16 +15,6 @@ from vpo.tasks.tool_data import from_prepared
 from vpo.tasks.toolrl import ToolrlTask, canonical
 
 HOSTILE = ("<answer_1>", "<answer_2>", "<answer_", "</answer_1>", "<think>", "</think>", "<answer_1><", "<", "a")
-
-
-def seconds(function: Callable[[], object], repeats: int = 5) -> float:
-    """Return the best time of some repeats."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def maze_answers_a_second() -> float:
@@ -72,22 +59,14 @@ def oracle_milliseconds() -> float:
     return seconds(run, repeats=3) / len(mazes) * 1000
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    options = parser.parse_args()
-    rows = [
+def figures() -> list[tuple[str, float, str]]:
+    return [
         ("maze answers scored a second", maze_answers_a_second(), "at least 20,000"),
         ("tool answers scored a second", tool_answers_a_second(), "at least 2,000"),
         ("a hostile completion of 1 MB parsed, ms, the slowest of nine", hostile_milliseconds(), "below 50"),
         ("oracle of a 9×9 maze, ms", oracle_milliseconds(), ""),
     ]
-    if options.json:
-        print(json.dumps([{"what": what, "figure": figure, "mark": mark} for what, figure, mark in rows], indent=2))
-        return
-    for what, figure, mark in rows:
-        print(f"{what:65} {figure:12,.1f}  {mark}".rstrip())
 
 
 if __name__ == "__main__":
-    main()
+    show(__doc__, figures)

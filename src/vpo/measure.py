@@ -106,13 +106,13 @@ def compare(
     base = tables[0]
     values = [intervals(table) for table in tables]
     changes = [
-        intervals({key: table[key] - base[key] for key in keys if key in table and key in base}) for table in tables
+        intervals({key: table[key] - base[key] for key in keys if key in table and key in base}) for table in tables[1:]
     ]
     measures = [
         Measure(
             *key,
             values=tuple(value.get(key) for value in values),
-            differences=(None, *(change.get(key) for change in changes[1:])),
+            differences=(None, *(change.get(key) for change in changes)),
         )
         for key in keys
     ]

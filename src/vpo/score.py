@@ -93,8 +93,9 @@ def scored_rows(
     tally.completions += 1
     tally.answers += asked
     tally.missing += found.count(None)
-    tally.unreadable += sum(answer is not None and task.normal_form(answer) is None for answer in found)
-    tally.repeated += sum(duplicates(found, task.normal_form))
+    forms = {answer: task.normal_form(answer) for answer in found if answer is not None}
+    tally.unreadable += sum(answer is not None and forms[answer] is None for answer in found)
+    tally.repeated += sum(duplicates(found, forms.__getitem__))
     for position, (answer, vector) in enumerate(zip(found, vectors.tolist(), strict=True), start=1):
         scores = dict(zip(task.names, vector, strict=True))
         solved = task.solved(vector)

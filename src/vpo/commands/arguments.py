@@ -75,10 +75,15 @@ def task_of(options: argparse.Namespace) -> "Task[Any]":
 
     for file in options.task:
         register(file)
+    return get(options.name, **task_settings(options))
+
+
+def task_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of a task that were given with `--set` and `--data`."""
     settings = dict(options.set)
     if options.data is not None:
         settings["data"] = options.data
-    return get(options.name, **settings)
+    return settings
 
 
 def as_json(data: object) -> str:

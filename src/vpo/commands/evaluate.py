@@ -2,7 +2,7 @@
 
 import argparse
 
-from vpo.commands.arguments import Commands, add_json, as_json, plain, setting
+from vpo.commands.arguments import Commands, add_json, as_json, plain, setting, task_settings
 from vpo.errors import InputError
 
 
@@ -48,9 +48,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.tables import comparison_data, comparison_text, tally_text
     from vpo.tasks import get
 
-    settings = dict(options.set)
-    if options.data is not None:
-        settings["data"] = options.data
+    settings = task_settings(options)
     path = options.model
     if path == "embedded":
         settings["compact"] = True  # the prompt that the small policies know

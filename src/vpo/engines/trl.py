@@ -266,9 +266,10 @@ def grpo_config(method: "str | Method | RewardFunction", **settings: Any) -> "GR
     if not torch.cuda.is_available():
         settings.setdefault("bf16", False)  # TRL turns it on, and bf16 products crash some CPUs
     config = GRPOConfig(**settings)
-    _check_method(chosen, config)
     if reward:
         check(reward, config)
+    else:
+        _check_method(chosen, config)
     return config
 
 

@@ -4,7 +4,7 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -82,24 +82,17 @@ def build_maze(
     }
 
 
+_process_tokenizer = cache(make_tokenizer)  # one for each process that encodes
+
+
 def _encoded(size: int, index: int) -> list[tuple[list[int], int]]:
     """Return the examples of one maze as tokens, each with the length of its prompt."""
-    tokenizer = _tokenizer()
+    tokenizer = _process_tokenizer()
     rows = []
     for prompt, completion in examples(size, index):
         asked = tokenizer(prompt + ">")["input_ids"]
         rows.append(([*asked, *tokenizer(completion)["input_ids"], tokenizer.eos_token_id], len(asked)))
     return rows
-
-
-_TOKENIZER: list[Any] = []
-
-
-def _tokenizer() -> Any:
-    """Return this process's tokenizer, made once."""
-    if not _TOKENIZER:
-        _TOKENIZER.append(make_tokenizer())
-    return _TOKENIZER[0]
 
 
 def _collate(rows: Sequence[tuple[list[int], int]]) -> dict[str, Any]:

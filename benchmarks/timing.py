@@ -1,0 +1,30 @@
+"""What the benchmarks share: a clock, and the way figures are shown beside their marks."""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterable
+
+
+def seconds(function: Callable[[], object], repeats: int = 7) -> float:
+    """Return the best time of some repeats, after one that warms up."""
+    function()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def show(description: str | None, rows: Callable[[], Iterable[tuple[str, float, str]]]) -> None:
+    """Parse `--json`, and print rows of what was measured, the figure, and its mark."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    found = list(rows())
+    if options.json:
+        print(json.dumps([{"what": what, "figure": figure, "mark": mark} for what, figure, mark in found], indent=2))
+        return
+    for what, figure, mark in found:
+        print(f"{what:75} {figure:12,.3f}  {mark}".rstrip())
