@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import os
-import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from vpo.errors import InputError
+from vpo.files import replacing
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -38,19 +37,12 @@ def write_rows(path: Path, rows: Iterable[Row], *, maps: Sequence[str] = ()) -> 
     form = _form(path)
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
+    with replacing(path) as temporary:
         if form == ".parquet":
             _write_parquet(temporary, list(rows), maps)
         else:
             with (gzip.open if form == ".jsonl.gz" else open)(temporary, "wt", encoding="utf-8") as file:
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def without_form(name: str) -> str:
@@ -65,12 +57,6 @@ def _form(path: Path) -> str:
         if path.name.endswith(form):
             return form
     raise InputError(f"{path}: a file of rows must end in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _json_rows(path: Path, form: str) -> Iterator[tuple[int, Any]]:

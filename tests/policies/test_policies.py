@@ -190,7 +190,7 @@ def test_without_torch_the_extra_is_named(capsys, monkeypatch):
     [
         (["eval", "nowhere/model", "--task", "maze"], "nowhere/model: the model cannot be loaded"),
         (["eval", "FOLDER", "--task", "maze"], "this is not the folder of a model: it has no config.json"),
-        (["eval", "embedded", "--task", "musique"], "no policy is shipped for musique-9: there are maze-7, maze-9"),
+        (["eval", "embedded", "--task", "musique"], "no policy is shipped for musique: there are maze-7, maze-9"),
         (["eval", "embedded", "--task", "maze", "--set", "size=11"], "no policy is shipped for maze-11"),
         (["eval", "embedded", "--task", "maze", "--answers", "4"], "pool must be a multiple of the 4 answers"),
         (["eval", "embedded", "--task", "maze", "--answers", "9"], "answers must be at most 8 for an embedded policy"),

@@ -11,7 +11,7 @@ that only subtracts the mean (`scale_rewards="none"`). `grpo_config` sets what f
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from trl import GRPOConfig
 
 __all__ = ["RewardFunction", "ask_for", "check", "grpo_config", "reward_function", "task_dataset"]
+
+# What is shown every scored batch: the steps done before it, the rows of the data set, the completions, their scores.
+Observer: TypeAlias = Callable[[int, Sequence[Mapping[str, Any]], Sequence[str], Scored], None]
 
 # A parse rate below this, in so many calls on end, is worth an alarm.
 LOW_PARSE_RATE, ALARM_AFTER = 0.5, 5
@@ -111,6 +114,7 @@ class RewardFunction:
         self.low_calls = 0
         self.checked: Any = None  # the arguments of the trainer that called last
         self.longest: int | None = None  # max_completion_length, known once a config was checked
+        self.observer: Observer | None = None
         self.__name__ = method.name  # TRL logs rewards under it
 
     def __call__(
@@ -136,8 +140,10 @@ class RewardFunction:
         ]
         scored = [self.grader.score(row, found) for row, found in zip(rows, parsed, strict=True)]
         rewards = self._deliver(rows, parsed, scored, getattr(trainer_state, "global_step", 0))
+        batch = Scored(parsed, scored, rewards, self._groups(rows))
+        if self.observer is not None:
+            self.observer(getattr(trainer_state, "global_step", 0), rows, texts, batch)
         if log_metric is not None:
-            batch = Scored(parsed, scored, rewards, self._groups(rows))
             for name, value in metrics(batch, self.objectives, self._target).items():
                 log_metric(f"vpo/{name}", value)
             if self.longest is not None and completion_ids:
@@ -219,7 +225,7 @@ class RewardFunction:
             warnings.warn(
                 f"only {rate:.0%} of the answers could be read, and few in the last {ALARM_AFTER} batches: check that "
                 "the prompts ask for them (ask_for, task_dataset), raise max_completion_length if completions are cut "
-                "off, or fine-tune the model on a few hundred completions in the format first",
+                "off, or teach the model the format first: vpo warmup",
                 stacklevel=2,
             )
 

@@ -1,10 +1,12 @@
 """Policies: models and their tokenizers, by path, by name on the hub, or shipped inside this package."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vpo.errors import InputError
+from vpo.policies.format import PromptFormat, format_of
 
 EMBEDDED = Path(__file__).parent / "embedded"
 
@@ -24,18 +26,52 @@ class Policy:
     tokenizer: Any
 
 
+@dataclass(frozen=True)
+class Located:
+    """Where a model is, and how it is asked.
+
+    Attributes:
+        path: a folder, or a name on the hub.
+        format: its prompt format, None for a model that was not trained with this package.
+        settings: those of the task, those of the format that were not given included.
+    """
+
+    path: str
+    format: PromptFormat | None
+    settings: dict[str, Any]
+
+
+def locate(model: str, task: str, settings: Mapping[str, Any]) -> Located:
+    """Find a model for a task: "embedded", the folder of a finished run, that of a model, or a name on the hub."""
+    path = embedded(task, **settings) if model == "embedded" else model
+    run = Path(path)
+    if (run / "config.toml").is_file():
+        if not (run / "model").is_dir():
+            raise InputError(f"{model}: this run is not finished; go on with it by vpo train --resume {model}")
+        path = str(run / "model")
+    found = format_of(path)
+    known = found.task_settings if found and found.task == task else {}
+    return Located(path, found, {**known, **settings})
+
+
 def embedded(task: str, **settings: Any) -> str:
     """Return the folder of the policy that is shipped for a task, such as maze with size=9."""
-    name = "-".join([task, *(str(value) for value in settings.values())])
+    name = f"maze-{settings.get('size', 9)}" if task == "maze" else task
     folder = EMBEDDED / name
     if not folder.is_dir():
-        there = ", ".join(sorted(path.name for path in EMBEDDED.glob("*") if path.is_dir())) or "none"
-        raise InputError(f"no policy is shipped for {name}: there are {there}; vpo policy build makes one")
+        there = ", ".join(sorted(path.name for path in EMBEDDED.glob("*") if path.is_dir()))
+        more = "vpo policy build makes one" if task == "maze" else "give a model"
+        raise InputError(f"no policy is shipped for {name}: there are {there}; {more}")
     return str(folder)
 
 
-def load(path: str) -> Policy:
-    """Load a policy from a folder or, by its name, from the hub."""
+def load(path: str, *, precision: str | None = None) -> Policy:
+    """Load a policy from a folder or, by its name, from the hub.
+
+    Args:
+        path: the folder or the name.
+        precision: of the weights, "float32" or "bfloat16". By default bfloat16 on a GPU; bf16 products crash some CPUs.
+    """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
@@ -45,9 +81,9 @@ def load(path: str) -> Policy:
     if folder.exists() and not (folder / "config.json").is_file():
         raise InputError(f"{path}: this is not the folder of a model: it has no config.json")
     on_gpu = torch.cuda.is_available()
+    precision = precision or ("bfloat16" if on_gpu else "float32")
     try:
-        # bf16 products crash some CPUs.
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16 if on_gpu else torch.float32)
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, precision))
         tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]

@@ -1,0 +1,91 @@
+"""What happens around the steps of a TRL trainer: the bar, the logs of the run, checkpoints, and a way to stop."""
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from transformers import TrainerCallback
+
+from vpo.config import TrainConfig
+from vpo.engines.metrics import Scored
+from vpo.files import append_rows
+from vpo.runs import Run
+
+LINES = 10  # printed over a whole run where there is no terminal for a bar
+
+
+class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looked into
+    """Writes the logs of a run, marks its checkpoints, shows how it goes, and stops it between two steps."""
+
+    def __init__(self, run: Run, config: TrainConfig, objectives: Sequence[str], updates_per_generation: int) -> None:
+        """Take the run to write to, and how many updates one batch of rollouts serves."""
+        self.run, self.config, self.objectives = run, config, tuple(objectives)
+        self.updates_per_generation = updates_per_generation
+        self.stop = False
+        self.bar: Any = None
+        self.last = 0.0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Show the bar."""
+        from tqdm import tqdm
+
+        if state.is_world_process_zero:
+            name = f"{self.config.task} {self.config.method}"
+            self.bar = tqdm(total=self.config.steps, initial=state.global_step, desc=name, unit="step", disable=None)
+        self.last = time.perf_counter()
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
+        """Write a line of metrics, and show the ones worth watching."""
+        if not state.is_world_process_zero or logs is None or "loss" not in logs:  # the last is a summary of the run
+            return
+        append_rows(self.run.metrics, [{"step": state.global_step, **logs}])
+        now = time.perf_counter()
+        speed = logs["completions/mean_length"] * self.config.rollouts / (now - self.last)
+        self.last = now
+        named = [(name, logs.get(f"vpo/objective/{name}")) for name in self.objectives]
+        shown = [f"{name} {value:.2f}" for name, value in named if value is not None]
+        line = ", ".join([*shown, f"diversity {logs.get('vpo/diversity', 0):.2f}", f"{speed:,.0f} tokens/s"])
+        if not self.bar.disable:
+            self.bar.set_postfix_str(line, refresh=False)
+            self.bar.update(state.global_step - self.bar.n)
+        elif state.global_step % max(1, self.config.steps // LINES) == 0:
+            print(f"step {state.global_step} of {self.config.steps}: {line}", file=sys.stderr, flush=True)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Save where it is time; stop where somebody asked for it. Between generations only, when no rollouts wait."""
+        if state.global_step % self.updates_per_generation or state.global_step >= self.config.steps:
+            return
+        control.should_save = self.stop or state.global_step % self.config.save_every < self.updates_per_generation
+        control.should_training_stop = self.stop
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Mark the checkpoint as whole, now that all of it is written."""
+        if state.is_world_process_zero:
+            self.run.complete_checkpoint(state.global_step, self.config.keep_checkpoints)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Close the bar."""
+        if self.bar is not None:
+            self.bar.close()
+
+    def sample(self, step: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: Scored) -> None:
+        """Write the rollouts of one group, now and then: an observer of the reward function."""
+        if step % self.config.rollouts_every:
+            return
+        append_rows(self.run.rollouts, [_rollout(step, place, rows, texts, batch) for place in batch.groups[0]])
+
+
+def _rollout(
+    step: int, place: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: Scored
+) -> dict[str, Any]:
+    vectors = batch.vectors[place]
+    return {
+        "step": step + 1,  # as in the metrics, where a step is counted when it is done
+        "problem": rows[place].get("problem"),
+        "prompt": rows[place]["prompt"],
+        "completion": texts[place],
+        "answers": batch.parsed[place],
+        "vectors": None if vectors is None else vectors.tolist(),
+        "reward": batch.rewards[place],
+    }

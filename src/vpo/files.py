@@ -1,0 +1,77 @@
+"""Files and folders that appear whole or not at all."""
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from vpo.errors import InputError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[str]:
+    """Give the name of a temporary file beside a path; it takes the path's place if nothing is raised."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        yield temporary
+        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside a path; it gets the path's name if nothing is raised. It must be free."""
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        temporary.rename(path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def append_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Add rows to a JSONL file in one write, so that a process that is killed leaves whole lines."""
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    with open(path, "ab", buffering=0) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole."""
+    with replacing(path) as temporary:
+        Path(temporary).write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write a JSON file whole."""
+    write_text(path, json.dumps(data, indent=2) + "\n")
+
+
+@contextmanager
+def disk_full(folder: Path, hint: str) -> Iterator[None]:
+    """Turn whatever a full disk makes others raise into one line with a hint."""
+    try:
+        yield
+    except Exception as error:
+        # torch and safetensors raise errors of their own.
+        numbered = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if numbered or "No space left" in str(error) or shutil.disk_usage(folder).free == 0:
+            raise InputError(f"{folder}: the disk is full: {hint}") from error
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,47 @@
+"""The prompt format of a trained model, saved beside it, so that anybody can ask it as it was trained to be asked."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vpo.errors import InputError
+from vpo.files import write_json
+
+FILE = "vpo.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptFormat:
+    """How a model is asked.
+
+    Attributes:
+        task: whose problems it was trained on.
+        task_settings: of the task.
+        answers: m, how many answers a prompt asks for.
+        most_answers: how many it can be asked for; None where there is no bound.
+        target: the weighting that a prompt states, for a model that is told one.
+        example: a prompt, as chat messages.
+    """
+
+    task: str
+    task_settings: dict[str, Any] = field(default_factory=dict)
+    answers: int = 1
+    most_answers: int | None = None
+    target: list[float] | None = None
+    example: list[dict[str, str]] = field(default_factory=list)
+
+    def save(self, folder: Path) -> None:
+        """Write the format into the folder of a model."""
+        write_json(folder / FILE, asdict(self))
+
+
+def format_of(folder: str | Path) -> PromptFormat | None:
+    """Return the prompt format of the model in a folder, or None where it has none."""
+    path = Path(folder) / FILE
+    if not path.is_file():
+        return None
+    try:
+        return PromptFormat(**json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path}: this is not the prompt format of a model ({error})") from None

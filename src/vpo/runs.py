@@ -1,0 +1,146 @@
+"""Run folders: what training leaves behind, written once, read everywhere.
+
+=====================  ===============================================================================================
+``config.toml``        every setting, resolved: ``vpo train --config`` of it trains the same again
+``run.json``           when and with which versions it was begun and finished, and how long it took
+``metrics.jsonl``      one line a step: each objective, set reward, diversity, loss, …
+``rollouts.jsonl``     one line a sampled rollout: prompt, completion, answers, their vectors, what it was paid
+``checkpoints/``       ``checkpoint-N`` after N steps; one that is whole holds a file ``complete``, written last
+``model/``             the trained model in Hugging Face's format, with ``vpo.json``, its prompt format
+``eval.json``          what ``vpo eval`` measured
+``pool.parquet``       the answers that it measured
+=====================  ===============================================================================================
+
+A run is finished when ``model/`` is there. Every file and folder appears whole or not at all, but for the two logs,
+which grow by whole lines; ``--resume`` cuts them back to the checkpoint that it goes on from. One process at a time
+holds a run, by a lock on ``.lock``.
+"""
+
+import fcntl
+import json
+import math
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vpo.config import TrainConfig, as_toml, config_of, read_settings
+from vpo.errors import InputError
+from vpo.files import new_folder, write_json, write_text
+
+COMPLETE = "complete"
+CONFIG = "config.toml"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder."""
+
+    folder: Path
+
+    @property
+    def metrics(self) -> Path:
+        """The log of steps."""
+        return self.folder / "metrics.jsonl"
+
+    @property
+    def rollouts(self) -> Path:
+        """The log of sampled rollouts."""
+        return self.folder / "rollouts.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of checkpoints."""
+        return self.folder / "checkpoints"
+
+    @property
+    def model(self) -> Path:
+        """The folder of the trained model."""
+        return self.folder / "model"
+
+    @property
+    def finished(self) -> bool:
+        """Whether training came to its end."""
+        return self.model.is_dir()
+
+    def config(self) -> TrainConfig:
+        """Return the settings of the run."""
+        return config_of(read_settings(self.folder / CONFIG))
+
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """Add facts to `run.json`."""
+        path = self.folder / "run.json"
+        known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        write_json(path, {**known, **facts})
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the run, refusing where another process does."""
+        with open(self.folder / ".lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{self.folder}: another process is training this run") from None
+            yield
+
+    def latest_checkpoint(self) -> tuple[int, Path] | None:
+        """Return the newest whole checkpoint with its step, or None."""
+        return max(self._whole_checkpoints(), default=None)
+
+    def complete_checkpoint(self, step: int, keep: int) -> None:
+        """Mark the checkpoint of a step as whole, then remove all but the newest ones."""
+        (self.checkpoints / f"checkpoint-{step}" / COMPLETE).touch()
+        for _, path in sorted(self._whole_checkpoints())[:-keep]:
+            (path / COMPLETE).unlink()  # first, so that one that is half removed does not count
+            shutil.rmtree(path)
+
+    def rewind(self, step: int) -> None:
+        """Forget what came after a step: lines of the logs, checkpoints that are not whole, files half written."""
+        for log in (self.metrics, self.rollouts):
+            if log.is_file():
+                lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+                write_text(log, "".join(line for line in lines if _step_of(line) <= step))
+        whole = {path for _, path in self._whole_checkpoints()}
+        for path in self.checkpoints.glob("checkpoint-*"):
+            if path not in whole:
+                shutil.rmtree(path)
+        for path in self.folder.glob(".*.*"):  # what was being written
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def _whole_checkpoints(self) -> list[tuple[int, Path]]:
+        found = self.checkpoints.glob(f"checkpoint-*/{COMPLETE}")
+        return [(int(path.parent.name.rpartition("-")[2]), path.parent) for path in found]
+
+
+def create(folder: str | Path, config: TrainConfig) -> Run:
+    """Make the folder of a new run, which must not be there yet."""
+    run = Run(Path(folder))
+    if run.folder.exists():
+        raise InputError(
+            f"{folder}: there is something already, and nothing is overwritten: choose another folder with --out, or "
+            f"go on with a run by vpo train --resume {folder}"
+        )
+    run.folder.parent.mkdir(parents=True, exist_ok=True)
+    with new_folder(run.folder) as temporary:
+        write_text(temporary / CONFIG, as_toml(config))
+        (temporary / run.checkpoints.name).mkdir()
+    return run
+
+
+def find(folder: str | Path) -> Run:
+    """Return the run in a folder."""
+    run = Run(Path(folder))
+    if not (run.folder / CONFIG).is_file():
+        reason = "there is no such folder" if not run.folder.exists() else f"it has no {CONFIG}"
+        raise InputError(f"{folder}: this is not the folder of a run: {reason}")
+    return run
+
+
+def _step_of(line: str) -> float:
+    """Return the step of a line of a log; infinity for one that a full disk cut off."""
+    try:
+        return float(json.loads(line)["step"])
+    except ValueError:
+        return math.inf

@@ -1,0 +1,224 @@
+"""Training a policy in a run folder, and going on after an interruption."""
+
+import importlib.util
+import platform
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vpo import runs
+from vpo.config import EMBEDDED, TrainConfig
+from vpo.errors import InputError
+from vpo.files import disk_full, new_folder
+from vpo.methods import get as get_method
+from vpo.policies import Policy, load, locate
+from vpo.policies.card import write_card
+from vpo.policies.format import PromptFormat
+from vpo.runs import Run
+from vpo.targets import weights_for
+from vpo.tasks import Task
+from vpo.tasks import get as get_task
+
+if TYPE_CHECKING:
+    from trl import GRPOConfig
+
+    from vpo.engines.trl import RewardFunction
+
+PACKAGES = ("vpo", "torch", "transformers", "trl", "accelerate", "datasets", "peft")
+TOKENS_PER_ANSWER = 256
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: how many steps are done, and whether those are all."""
+
+    run: Run
+    steps: int
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All that a run is made of, loaded and checked."""
+
+    config: TrainConfig
+    policy: Policy
+    reward: "RewardFunction"
+    format: PromptFormat
+
+
+def train(config: TrainConfig, folder: str | Path) -> Outcome:
+    """Train a policy in a new run folder. Whatever is wrong with the config is said before the folder is made."""
+    parts = prepare(config)
+    _arguments(parts, Path(folder))
+    _check_disk(Path(folder), parts)
+    return _go_on(runs.create(folder, parts.config), parts)
+
+
+def resume(folder: str | Path) -> Outcome:
+    """Go on with a run from its newest whole checkpoint, or from the start where there is none."""
+    run = runs.find(folder)
+    config = run.config()
+    if run.finished:
+        return Outcome(run, config.steps, finished=True)
+    return _go_on(run, prepare(config))
+
+
+def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], str]:
+    """Return a config in which everything is chosen, its task, and the path of its model."""
+    found = locate(config.model, config.task, config.task_settings)
+    task = get_task(config.task, **found.settings)
+    method = get_method(config.method, **config.method_settings)
+    method.check_group(config.group)
+    most = found.format.most_answers if found.format else None
+    if most is not None and method.answers > most:
+        raise InputError(f"answers must be at most {most} for this model, not {method.answers}")
+    small = config.model == EMBEDDED
+    longest = getattr(task, "longest_answer", TOKENS_PER_ANSWER) if small else TOKENS_PER_ANSWER
+    chosen: dict[str, Any] = {
+        "task": _absolute(config.task) if config.task.endswith(".py") else config.task,
+        "model": _absolute(config.model),
+        "task_settings": {
+            name: _absolute(value) if name == "data" else value for name, value in found.settings.items()
+        },
+        "method_settings": {name: value for name, value in vars(method).items() if value is not None},
+        "learning_rate": config.learning_rate or (1e-4 if small else 1e-5 if config.lora else 1e-6),
+        "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
+        "tokens_per_answer": config.tokens_per_answer or longest,
+        "micro_batch": config.micro_batch or (config.rollouts if small else config.group),
+        "precision": _precision(config.precision),
+        "target": config.target or dict(zip(task.names, task.weights, strict=True)),
+    }
+    return replace(config, **chosen), task, found.path
+
+
+def prepare(config: TrainConfig) -> Parts:
+    """Return the parts of a run: what is wrong with the config is refused here, the cheap things first."""
+    from vpo.engines.trl import reward_function
+
+    config, task, path = resolve(config)
+    for tracker in config.report_to:
+        if importlib.util.find_spec(tracker) is None:
+            raise InputError(f"report_to {tracker!r} needs its package: pip install {tracker}")
+    problems = task.problems(config.split, count=config.problems)
+    method = get_method(config.method, **config.method_settings)
+    weights_D = weights_for(config.target, task.names).tolist()
+    reward = reward_function(task, method, problems=problems, target=weights_D, group=config.group, seed=config.seed)
+    stated = weights_D if method.target_in_prompt else None
+    asked = PromptFormat(
+        task=config.task,
+        task_settings=config.task_settings,
+        answers=method.answers,
+        target=stated,
+        example=task.ask(problems[0], method.answers, stated),
+    )
+    policy = load(path, precision="bfloat16" if config.precision == "bfloat16" else "float32")
+    return Parts(config, policy, reward, asked)
+
+
+def _go_on(run: Run, parts: Parts) -> Outcome:
+    """Train from the newest whole checkpoint to the end, or until somebody stops it, and save the model."""
+    from vpo.engines.trl_trainer import build_trainer, updates_per_generation
+    from vpo.engines.watch import Watch
+
+    config = parts.config
+    with run.held(), disk_full(run.folder, hint=f"make room and go on by vpo train --resume {run.folder}"):
+        step, checkpoint = run.latest_checkpoint() or (0, None)
+        run.rewind(step)
+        run.note({"command": " ".join(sys.argv), "versions": _versions(), "began": _now(), "device": _device()})
+        args = _arguments(parts, run.folder)
+        watch = Watch(run, config, parts.reward.objectives, updates_per_generation(args))
+        parts.reward.observer = watch.sample
+        trainer = build_trainer(config, parts.reward, parts.policy, args, [watch])
+        with _asked_to_stop(watch):
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        done = int(trainer.state.global_step)
+        if done < config.steps:
+            return Outcome(run, done, finished=False)
+        with new_folder(run.model) as folder:
+            model = trainer.accelerator.unwrap_model(trainer.model)
+            (model.merge_and_unload() if config.lora else model).save_pretrained(folder)
+            parts.policy.tokenizer.save_pretrained(folder)
+            parts.format.save(folder)
+            write_card(folder, config, parts.format)
+        run.note({"ended": _now()})
+    return Outcome(run, done, finished=True)
+
+
+def _arguments(parts: Parts, folder: Path) -> "GRPOConfig":
+    from vpo.engines.trl_trainer import trainer_config
+
+    return trainer_config(parts.config, parts.reward, Run(folder).checkpoints, parts.policy.model.num_parameters())
+
+
+@contextmanager
+def _asked_to_stop(watch: Any) -> Iterator[None]:
+    """Turn Ctrl-C, and SIGTERM, into a stop at the end of a step; a second one stops at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number: int, frame: Any) -> None:
+        if watch.stop:
+            raise KeyboardInterrupt
+        watch.stop = True
+        print("\nvpo: stopping after this step, with a checkpoint; once more stops at once", file=sys.stderr)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _precision(wanted: str) -> str:
+    import torch
+
+    on_gpu = torch.cuda.is_available()
+    if wanted == "auto":
+        return "mixed" if on_gpu and torch.cuda.is_bf16_supported() else "float32"
+    if wanted != "float32" and not on_gpu:
+        raise InputError(f"precision must be float32 on a CPU, some of which bf16 products crash, not {wanted}")
+    return wanted
+
+
+def _check_disk(folder: Path, parts: Parts) -> None:
+    """Refuse a disk that cannot hold the checkpoints and the model: weights, and two moments where they are trained."""
+    config, model = parts.config, parts.policy.model
+    weights = 4 * model.num_parameters()
+    needed = weights + (config.keep_checkpoints + 1) * (0 if config.lora else 3 * weights)
+    place = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    free = shutil.disk_usage(place).free
+    if free < needed:
+        raise InputError(
+            f"{folder}: the disk has {free / 1e9:.2g} GB free, and checkpoints and the model take up to "
+            f"{needed / 1e9:.2g} GB: lower keep_checkpoints, or choose another folder with --out"
+        )
+
+
+def _absolute(path: str) -> str:
+    """Return a path that exists as an absolute one, so that a run can be resumed from anywhere; else what is given."""
+    return str(Path(path).absolute()) if path != EMBEDDED and Path(path).exists() else path
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+
+
+def _device() -> str:
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
