@@ -15,7 +15,7 @@ def test_bandit_shows_the_inversion(tmp_path):
         [sys.executable, "-m", "vpo", "measure", *pools, "--json"], check=True, capture_output=True, text=True
     )
     by_answers = {
-        measure["at"]: measure["differences"][1]
+        measure["at"]: measure["differences"][0]
         for measure in json.loads(done.stdout)["measures"]
         if (measure["section"], measure["by"]) == ("best@k", "answers")
     }

@@ -19,6 +19,7 @@ def evaluate(
     pool: int,
     sampling: Sampling,
     tally: Tally | None = None,
+    stated: Sequence[float] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Return the rows of a pool, sampled while they are read.
 
@@ -30,13 +31,14 @@ def evaluate(
         pool: answers per problem, a multiple of m.
         sampling: how completions are drawn.
         tally: counts what is read.
+        stated: a weighting that the prompts state, for a policy that was trained to be told one.
     """
     whole_number(answers, "answers", 1)
     if whole_number(pool, "pool", 1) % answers:
         raise InputError(f"pool must be a multiple of the {answers} answers of a generation, not {pool}")
     tally = Tally() if tally is None else tally
     tally.target = dict(zip(task.names, task.weights, strict=True))
-    return _sampled(policy, task, problems, answers, pool // answers, sampling, tally)
+    return _sampled(policy, task, problems, answers, pool // answers, sampling, tally, stated)
 
 
 def _sampled(
@@ -47,8 +49,9 @@ def _sampled(
     generations: int,
     sampling: Sampling,
     tally: Tally,
+    stated: Sequence[float] | None,
 ) -> Iterator[dict[str, Any]]:
     asked = [(problem, generation) for problem in problems for generation in range(generations)]
-    prompts = [task.ask(problem, answers) for problem, _ in asked]
+    prompts = [task.ask(problem, answers, stated) for problem, _ in asked]
     for (problem, generation), (text, tokens) in zip(asked, complete(policy, prompts, sampling), strict=True):
         yield from scored_rows(task, problem, text, answers, {"generation": generation, "tokens": tokens}, tally)

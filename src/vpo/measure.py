@@ -5,7 +5,7 @@ drawn; and tokens, where k generations cost k times the mean tokens of the probl
 between are interpolated (no tokens earn 0, and more tokens than the pool holds earn no more than all of it).
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -22,6 +22,8 @@ from vpo.targets import weights_for
 
 DEFAULT_KS = (1, 3, 5, 10, 30, 100, 300)
 TOKEN_BUDGETS = 5
+EACH_WITH_EACH = 3  # so many pools are compared each with each
+ORACLE = "share of the oracle"
 
 DIVERSITY = {
     "l1": "mean L1 distance between two answers' scores",
@@ -33,6 +35,10 @@ DIVERSITY = {
     "expected_max": "E_w[max], the set reward of the pool",
 }
 
+# A measure by its section, its budget's kind and the budget; and numbers of one pool, a column of problems for each.
+Key: TypeAlias = tuple[str, str, int | str]
+Table: TypeAlias = dict[Key, Floats]
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -43,7 +49,7 @@ class Measure:
         by: the budget it is counted in: "answers", "generations", "tokens" or "".
         at: the budget, or the name of a measure without one.
         values: for each pool the mean over problems with its interval, or None where it cannot be had.
-        differences: for each pool its paired difference to the first one, None for the first.
+        differences: for each pair of pools of the comparison, the first less the second, paired over problems.
     """
 
     section: str
@@ -61,6 +67,7 @@ class Comparison:
         pools: the pools as read.
         problems: names of the problems that all pools have, over which everything is computed.
         target: the weighting, or None for the uniform one.
+        pairs: the pools, by their places, that are compared: up to three pools each with each, more with the first.
         measures: the rows of the table.
         notes: what the reader should know: what was left out, and why.
     """
@@ -68,6 +75,7 @@ class Comparison:
     pools: tuple[Pool, ...]
     problems: tuple[str, ...]
     target: Mapping[str, float] | None
+    pairs: tuple[tuple[int, int], ...]
     measures: tuple[Measure, ...]
     notes: tuple[str, ...]
 
@@ -77,6 +85,7 @@ def compare(
     *,
     target: Mapping[str, float] | None = None,
     ks: Sequence[int] | None = None,
+    oracle: Mapping[str, float] | None = None,
 ) -> Comparison:
     """Measure one pool, or several over the problems that they share.
 
@@ -84,53 +93,60 @@ def compare(
         pools: what `vpo.pools.read_pool` returned.
         target: w*, objective → weight, of sum 1; objectives not named weigh 0. Uniform by default.
         ks: budgets in answers, and in generations where there are as many. 1, 3, 5, 10, … by default.
+        oracle: the best that any answer to a problem can earn, by its name; adds the share of it that best@k reaches.
     """
     if not pools:
         raise InputError("pools must hold 1 or more pools, not 0")
     names, notes = _shared_problems(pools)
     grid, more = _fit_grid(pools, names, ks)
     tables = [_measure_pool(pool, names, target, grid) for pool in pools]
+    if oracle is not None:
+        for table in tables:
+            _add_shares(table, np.asarray([oracle[name] for name in names]), grid)
     keys = list(dict.fromkeys(key for table in tables for key in table))
 
-    def intervals(table: _Table) -> dict[_Key, Interval]:
-        """Return the interval of every column, all from the same resamples."""
-        if not table:
-            return {}
-        matrix_PQ = np.column_stack(list(table.values()))
-        if len(matrix_PQ) < 2:
-            return {key: Interval(float(column[0]), None, None) for key, column in table.items()}
-        result = bootstrap(matrix_PQ)
-        triples = zip(result.mean, result.low, result.high, strict=True)
-        return {key: Interval(*map(float, triple)) for key, triple in zip(table, triples, strict=True)}
-
-    base = tables[0]
+    pairs = _pairs(len(pools))
     values = [intervals(table) for table in tables]
     changes = [
-        intervals({key: table[key] - base[key] for key in keys if key in table and key in base}) for table in tables[1:]
+        intervals({key: tables[a][key] - tables[b][key] for key in keys if key in tables[a] and key in tables[b]})
+        for a, b in pairs
     ]
     measures = [
         Measure(
             *key,
             values=tuple(value.get(key) for value in values),
-            differences=(None, *(change.get(key) for change in changes)),
+            differences=tuple(change.get(key) for change in changes),
         )
         for key in keys
     ]
-    return Comparison(tuple(pools), tuple(names), target, tuple(measures), (*notes, *more))
+    return Comparison(tuple(pools), tuple(names), target, pairs, tuple(measures), (*notes, *more))
 
 
-_Key: TypeAlias = tuple[str, str, int | str]
-_Table: TypeAlias = dict[_Key, Floats]
+def intervals(table: Table) -> dict[Key, Interval]:
+    """Return the mean over problems and the interval of every column, all from the same resamples."""
+    if not table:
+        return {}
+    matrix_PQ = np.column_stack(list(table.values()))
+    if len(matrix_PQ) < 2:
+        return {key: Interval(float(column[0]), None, None) for key, column in table.items()}
+    result = bootstrap(matrix_PQ)
+    triples = zip(result.mean, result.low, result.high, strict=True)
+    return {key: Interval(*map(float, triple)) for key, triple in zip(table, triples, strict=True)}
+
+
+def _pairs(pools: int) -> tuple[tuple[int, int], ...]:
+    """Return which pools are compared, by their places, the later less the earlier one."""
+    return tuple((a, b) for b in range(pools) for a in range(b + 1, pools) if b == 0 or pools <= EACH_WITH_EACH)
 
 
 @dataclass(frozen=True)
-class _Grid:
+class Grid:
     """The budgets to report, the same for all pools."""
 
     answers: tuple[int, ...]
     generations: tuple[int, ...]
     tokens: tuple[int, ...]
-    texts: bool  # whether all pools have the answers' texts
+    texts: bool = False  # whether all pools have the answers' texts
 
 
 def _shared_problems(pools: Sequence[Pool]) -> tuple[list[str], list[str]]:
@@ -155,7 +171,7 @@ def _shared_problems(pools: Sequence[Pool]) -> tuple[list[str], list[str]]:
     return names, notes
 
 
-def _fit_grid(pools: Sequence[Pool], names: Sequence[str], ks: Sequence[int] | None) -> tuple[_Grid, list[str]]:
+def _fit_grid(pools: Sequence[Pool], names: Sequence[str], ks: Sequence[int] | None) -> tuple[Grid, list[str]]:
     """Return the budgets that every problem of every pool can serve, and notes on those that it cannot."""
     shared = [[pool.problems[name] for name in names] for pool in pools]
     everything = [problem for problems in shared for problem in problems]
@@ -182,7 +198,7 @@ def _fit_grid(pools: Sequence[Pool], names: Sequence[str], ks: Sequence[int] | N
     wanted_sets = sorted({*DEFAULT_KS, fewest_sets} if ks is None else set(ks))
     if ks is not None and max(ks) > fewest_sets:
         notes.append(f"by generations k ends at {fewest_sets}: no pool can serve more whole ones for every problem")
-    grid = _Grid(
+    grid = Grid(
         answers=tuple(k for k in wanted if k <= fewest),
         generations=tuple(k for k in wanted_sets if k <= fewest_sets),
         tokens=tokens,
@@ -201,15 +217,25 @@ def _token_budgets(shared: Sequence[Sequence[ProblemPool]]) -> tuple[int, ...]:
     return tuple(sorted({round(budget) for budget in np.geomspace(least, most, TOKEN_BUDGETS)}))
 
 
-def _measure_pool(pool: Pool, names: Sequence[str], target: Mapping[str, float] | None, grid: _Grid) -> _Table:
+def _measure_pool(pool: Pool, names: Sequence[str], target: Mapping[str, float] | None, grid: Grid) -> Table:
     """Return a column of numbers, one per problem, for every measure that the pool allows."""
+    return _gather(pool, names, lambda problems: _measure_alike(problems, target, grid, pool.set_size))
+
+
+def curve_table(pool: Pool, names: Sequence[str], target: Mapping[str, float] | None, grid: Grid) -> Table:
+    """Return best@k of each problem at every budget of a grid."""
+    return _gather(pool, names, lambda problems: _at_budgets("best@k", _weighted(problems, target), problems, grid))
+
+
+def _gather(pool: Pool, names: Sequence[str], measure: Callable[[Sequence[ProblemPool]], Table]) -> Table:
+    """Measure problems that are alike together, and put the numbers of all problems into columns."""
     alike: dict[Hashable, list[int]] = {}
     for place, name in enumerate(names):
         problem = pool.problems[name]
         alike.setdefault((problem.set_sizes_N, len(problem.objectives)), []).append(place)
-    table: _Table = {}
+    table: Table = {}
     for places in progress(list(alike.values()), f"measuring {pool.path}"):
-        columns = _measure_alike([pool.problems[names[place]] for place in places], target, grid, pool.set_size)
+        columns = measure([pool.problems[names[place]] for place in places])
         for key, column_P in columns.items():
             table.setdefault(key, np.full(len(names), np.nan))[places] = column_P
     # What some problems do not allow, such as the hypervolume of many objectives, is not reported for the others.
@@ -217,14 +243,11 @@ def _measure_pool(pool: Pool, names: Sequence[str], target: Mapping[str, float] 
 
 
 def _measure_alike(
-    problems: Sequence[ProblemPool], target: Mapping[str, float] | None, grid: _Grid, set_size: int | None
-) -> _Table:
+    problems: Sequence[ProblemPool], target: Mapping[str, float] | None, grid: Grid, set_size: int | None
+) -> Table:
     """Measure problems of the same number of answers, sets and objectives, all at once."""
     scores_PnD = np.stack([problem.scores_nD for problem in problems])
-    weights_PD = np.stack(
-        [weights_for(target, problem.objectives, f"problem {problem.problem!r}") for problem in problems]
-    )
-    scores_Pn = np.einsum("pnd,pd->pn", scores_PnD, weights_PD)
+    scores_Pn = _weighted(problems, target)
     table = _at_budgets("best@k", scores_Pn, problems, grid)
     solved = [problem.solved_n for problem in problems if problem.solved_n is not None]
     if len(solved) == len(problems):
@@ -243,10 +266,24 @@ def _measure_alike(
     return table
 
 
-def _at_budgets(section: str, scores_Pn: Floats, problems: Sequence[ProblemPool], grid: _Grid) -> _Table:
+def _weighted(problems: Sequence[ProblemPool], target: Mapping[str, float] | None) -> Floats:
+    """Return w*·r of every answer of problems of one shape, (P, n)."""
+    weights = [weights_for(target, problem.objectives, f"problem {problem.problem!r}") for problem in problems]
+    scores_PnD = np.stack([problem.scores_nD for problem in problems])
+    scores_Pn: Floats = np.einsum("pnd,pd->pn", scores_PnD, np.stack(weights))
+    return scores_Pn
+
+
+def _add_shares(table: Table, oracle_P: Floats, grid: Grid) -> None:
+    """Add the share of the oracle that best@k reaches, by answers."""
+    for k in grid.answers:
+        table[ORACLE, "answers", k] = table["best@k", "answers", k] / oracle_P
+
+
+def _at_budgets(section: str, scores_Pn: Floats, problems: Sequence[ProblemPool], grid: Grid) -> Table:
     starts = np.cumsum([0, *problems[0].set_sizes_N[:-1]])
     best_PN = np.maximum.reduceat(scores_Pn, starts, axis=1)
-    table: _Table = {}
+    table: Table = {}
     by_answers, by_generations = best_at_k(scores_Pn, grid.answers), best_at_k(best_PN, grid.generations)
     for place, k in enumerate(grid.answers):
         table[section, "answers", k] = by_answers[:, place]

@@ -100,8 +100,8 @@ class Run:
         """Forget what came after a step: lines of the logs, checkpoints that are not whole, files half written."""
         for log in (self.metrics, self.rollouts):
             if log.is_file():
-                lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
-                write_text(log, "".join(line for line in lines if _step_of(line) <= step))
+                lines = log.read_text(encoding="utf-8").split("\n")  # and not at other ends of lines, within texts
+                write_text(log, "".join(f"{line}\n" for line in lines if _step_of(line) <= step))
         whole = {path for _, path in self._whole_checkpoints()}
         for path in self.checkpoints.glob("checkpoint-*"):
             if path not in whole:

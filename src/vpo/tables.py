@@ -1,13 +1,14 @@
 """Comparisons and diagnoses as text for a terminal, and as plain data for JSON."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from vpo.core.at_k import Interval
 from vpo.diagnose import Diagnosis
+from vpo.evaluations import POOL
 from vpo.measure import DIVERSITY, Comparison, Measure
 from vpo.row_files import without_form
 from vpo.score import Tally
@@ -31,18 +32,29 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
         ],
         "problems": len(comparison.problems),
         "target": comparison.target,
+        "pairs": comparison.pairs,
         "measures": [asdict(measure) for measure in comparison.measures],
         "notes": comparison.notes,
     }
 
 
-def comparison_text(comparison: Comparison) -> str:
-    """Return a comparison as a table: a row for each measure, a column for each pool and each difference."""
-    names = _short_names([pool.path for pool in comparison.pools])
-    rows = [["", *names, *(f"{name} − {names[0]}" for name in names[1:])]]
-    for title, measures in groupby(comparison.measures, key=_title):
-        rows += [[], [title], *(_row(measure) for measure in measures)]
-    lines = [_summary(comparison), "", *_aligned(rows), ""]
+# What a short table leaves out.
+DETAILS = {"pass@k", *DIVERSITY} - {"l1", "coverage"}
+
+
+def comparison_text(comparison: Comparison, *, brief: bool = False) -> str:
+    """Return a comparison as tables: a row for each measure, a column for each pool and each difference."""
+    if brief:
+        kept = [each for each in comparison.measures if not {each.section, each.at} & DETAILS]
+        comparison = replace(comparison, measures=tuple(kept))
+    names = short_names(comparison)
+    pairs = [f"{names[a]} − {names[b]}" for a, b in comparison.pairs]
+    lines = [_summary(comparison), ""]
+    if len(pairs) > 1:  # side by side they would be too wide
+        lines += [*_table(comparison, names, _values), "", "Differences, paired over problems", ""]
+        lines += [*_table(comparison, pairs, _differences), ""]
+    else:
+        lines += [*_table(comparison, [*names, *pairs], lambda each: [*_values(each), *_differences(each)]), ""]
     lines += [f"{m.at}: {MEANINGS[m.at]}" for m in comparison.measures if m.at in MEANINGS]
     if len(comparison.problems) > 1:
         lines.append("[low, high]: 95% bootstrap interval over problems")
@@ -169,11 +181,12 @@ def tally_text(tally: Tally, pool: str) -> str:
     )
 
 
-def _short_names(paths: Sequence[str]) -> list[str]:
-    """Return the names of the files where they tell the pools apart, else the whole paths."""
-    names = [without_form(Path(path).name) for path in paths]
+def short_names(comparison: Comparison) -> list[str]:
+    """Return the names of the files, or of the folders of runs, where they tell the pools apart, else the paths."""
+    paths = [Path(pool.path) for pool in comparison.pools]
+    names = [path.parent.name if path.name == POOL else without_form(path.name) for path in paths]
     if len(set(names)) < len(names):
-        names = list(paths)
+        names = [str(path) for path in paths]
     return names if len(set(names)) == len(names) else [f"{place}: {name}" for place, name in enumerate(names, 1)]
 
 
@@ -181,15 +194,23 @@ def _title(measure: Measure) -> str:
     return f"{measure.section}, by {measure.by}" if measure.by else measure.section
 
 
-def _row(measure: Measure) -> list[str]:
-    cells = ["–" if value is None else _interval(value) for value in measure.values]
-    for change in measure.differences[1:]:
-        if change is None:
-            cells.append("–")
-        else:
-            certain = change.low is not None and (change.low > 0 or change.high < 0)
-            cells.append(_interval(change, sign="+") + (" *" if certain else ""))
-    return [f"  {measure.at}", *cells]
+def _table(comparison: Comparison, names: Sequence[str], cells: Callable[[Measure], list[str]]) -> list[str]:
+    rows: list[list[str]] = [["", *names]]
+    for title, measures in groupby(comparison.measures, key=_title):
+        rows += [[], [title], *([f"  {measure.at}", *cells(measure)] for measure in measures)]
+    return _aligned(rows)
+
+
+def _values(measure: Measure) -> list[str]:
+    return ["–" if value is None else _interval(value) for value in measure.values]
+
+
+def _differences(measure: Measure) -> list[str]:
+    cells = []
+    for change in measure.differences:
+        certain = change is not None and change.low is not None and (change.low > 0 or change.high < 0)
+        cells.append("–" if change is None else _interval(change, sign="+") + (" *" if certain else ""))
+    return cells
 
 
 def _interval(interval: Interval, sign: str = "") -> str:

@@ -19,7 +19,7 @@ from vpo.config import EMBEDDED, TrainConfig
 from vpo.errors import InputError
 from vpo.files import disk_full, new_folder
 from vpo.methods import get as get_method
-from vpo.policies import Policy, load, locate
+from vpo.policies import Located, Policy, load, locate
 from vpo.policies.card import write_card
 from vpo.policies.format import PromptFormat
 from vpo.runs import Run
@@ -72,17 +72,16 @@ def resume(folder: str | Path) -> Outcome:
     return _go_on(run, prepare(config))
 
 
-def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], str]:
-    """Return a config in which everything is chosen, its task, and the path of its model."""
+def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
+    """Return a config in which everything is chosen, its task, and its model."""
     found = locate(config.model, config.task, config.task_settings)
     task = get_task(config.task, **found.settings)
     method = get_method(config.method, **config.method_settings)
     method.check_group(config.group)
-    most = found.format.most_answers if found.format else None
-    if most is not None and method.answers > most:
-        raise InputError(f"answers must be at most {most} for this model, not {method.answers}")
+    if found.format:
+        found.format.check_answers(method.answers)
     small = config.model == EMBEDDED
-    longest = getattr(task, "longest_answer", TOKENS_PER_ANSWER) if small else TOKENS_PER_ANSWER
+    known = found.format.tokens_per_answer if found.format else None
     chosen: dict[str, Any] = {
         "task": _absolute(config.task) if config.task.endswith(".py") else config.task,
         "model": _absolute(config.model),
@@ -92,19 +91,19 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], str]:
         "method_settings": {name: value for name, value in vars(method).items() if value is not None},
         "learning_rate": config.learning_rate or (1e-4 if small else 1e-5 if config.lora else 1e-6),
         "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
-        "tokens_per_answer": config.tokens_per_answer or longest,
+        "tokens_per_answer": config.tokens_per_answer or known or TOKENS_PER_ANSWER,
         "micro_batch": config.micro_batch or (config.rollouts if small else config.group),
         "precision": _precision(config.precision),
         "target": config.target or dict(zip(task.names, task.weights, strict=True)),
     }
-    return replace(config, **chosen), task, found.path
+    return replace(config, **chosen), task, found
 
 
 def prepare(config: TrainConfig) -> Parts:
     """Return the parts of a run: what is wrong with the config is refused here, the cheap things first."""
     from vpo.engines.trl import reward_function
 
-    config, task, path = resolve(config)
+    config, task, found = resolve(config)
     for tracker in config.report_to:
         if importlib.util.find_spec(tracker) is None:
             raise InputError(f"report_to {tracker!r} needs its package: pip install {tracker}")
@@ -112,15 +111,17 @@ def prepare(config: TrainConfig) -> Parts:
     method = get_method(config.method, **config.method_settings)
     weights_D = weights_for(config.target, task.names).tolist()
     reward = reward_function(task, method, problems=problems, target=weights_D, group=config.group, seed=config.seed)
-    stated = weights_D if method.target_in_prompt else None
     asked = PromptFormat(
         task=config.task,
         task_settings=config.task_settings,
         answers=method.answers,
-        target=stated,
-        example=task.ask(problems[0], method.answers, stated),
+        tokens_per_answer=config.tokens_per_answer,
+        most_answers=found.format.most_answers if found.format else None,
+        target=config.target,
+        target_in_prompt=method.target_in_prompt,
+        example=task.ask(problems[0], method.answers, weights_D if method.target_in_prompt else None),
     )
-    policy = load(path, precision="bfloat16" if config.precision == "bfloat16" else "float32")
+    policy = load(found.path, precision="bfloat16" if config.precision == "bfloat16" else "float32")
     return Parts(config, policy, reward, asked)
 
 

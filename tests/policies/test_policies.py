@@ -16,8 +16,9 @@ from vpo.cli import main
 from vpo.evaluate import evaluate
 from vpo.generate import Sampling, complete
 from vpo.policies import EMBEDDED, embedded, load
-from vpo.policies.build import _collate, _encoded, build_maze
+from vpo.policies.build import _encoded, build_maze
 from vpo.policies.maze import examples, make_tokenizer
+from vpo.policies.supervised import collate
 from vpo.tasks.maze import MazeTask
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -25,8 +26,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
 def test_the_tokenizer_keeps_every_sign():
     tokenizer = make_tokenizer()
-    for prompt, completion in examples(9, 0):
-        for text in (prompt, completion):
+    for (message,), completion in examples(9, 0):
+        for text in (message["content"], completion):
             tokens = tokenizer(text)["input_ids"]
             assert tokenizer.decode(tokens, skip_special_tokens=True) == text
             assert tokenizer.unk_token_id not in tokens
@@ -39,8 +40,8 @@ def test_the_tokenizer_keeps_every_sign():
 def test_examples_ask_for_as_many_answers_as_they_give():
     task = MazeTask(size=7, compact=True)
     sizes = []
-    for prompt, completion in examples(7, 5):
-        asked = int(prompt.split(" ")[-1])
+    for (message,), completion in examples(7, 5):
+        asked = int(message["content"].split(" ")[-1])
         found = task.parse(completion, asked)
         assert None not in found
         assert write(found) == completion
@@ -50,7 +51,7 @@ def test_examples_ask_for_as_many_answers_as_they_give():
 
 def test_the_loss_counts_completions_alone():
     rows = _encoded(7, 0)
-    batch = _collate(rows)
+    batch = collate(rows, padding=0)
     tokenizer = make_tokenizer()
     for place, (tokens, prompt) in enumerate(rows):
         counted = batch["labels"][place][batch["labels"][place] != -100].tolist()
@@ -139,7 +140,7 @@ def test_bad_sampling_is_refused(settings, message):
 
 
 def test_eval_writes_a_pool_and_measures_it(tmp_path, capsys):
-    pool = str(tmp_path / "pool.parquet")
+    folder = str(tmp_path / "evaluated")
     arguments = [
         "eval",
         "embedded",
@@ -154,22 +155,22 @@ def test_eval_writes_a_pool_and_measures_it(tmp_path, capsys):
         "--pool",
         "6",
     ]
-    assert main([*arguments, "--out", pool]) == 0
+    assert main([*arguments, "--out", folder]) == 0
     said = capsys.readouterr().out
     assert "8 completions, 24 answers" in said
     assert "best@k, by answers" in said
-    found = read_pool(pool)
+    found = read_pool(tmp_path / "evaluated" / "pool.parquet")
     assert len(found.problems) == 4
     assert found.set_size == 3
     assert found.problems["7-4242-0"].tokens_N.shape == (2,)
-    assert main([*arguments, "--out", pool, "--json"]) == 0
+    assert main([*arguments, "--out", folder, "--overwrite", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["completions"] == 8
 
 
 def test_any_model_with_a_chat_template_is_evaluated(tmp_path, capsys):
     model = save_tiny_model(tmp_path / "llama", "llama")
     arguments = ["eval", model, "--task", "maze", "--count", "2", "--pool", "2", "--max-tokens", "5"]
-    assert main([*arguments, "--out", str(tmp_path / "pool.jsonl")]) == 0
+    assert main([*arguments, "--out", str(tmp_path / "evaluated")]) == 0
     assert "0.0% were given" in capsys.readouterr().out
 
 
@@ -193,9 +194,9 @@ def test_without_torch_the_extra_is_named(capsys, monkeypatch):
         (["eval", "embedded", "--task", "musique"], "no policy is shipped for musique: there are maze-7, maze-9"),
         (["eval", "embedded", "--task", "maze", "--set", "size=11"], "no policy is shipped for maze-11"),
         (["eval", "embedded", "--task", "maze", "--answers", "4"], "pool must be a multiple of the 4 answers"),
-        (["eval", "embedded", "--task", "maze", "--answers", "9"], "answers must be at most 8 for an embedded policy"),
+        (["eval", "embedded", "--task", "maze", "--answers", "9"], "answers must be at most 8 for this model"),
         (["eval", "embedded", "--task", "maze", "--batch", "0"], "batch must be 1 or more, not 0"),
-        (["eval", "embedded", "--task", "maez"], "no policy is shipped for maez-9"),
+        (["eval", "embedded", "--task", "maez"], "task 'maez' is not known: did you mean 'maze'?"),
         (
             ["policy", "build", "toolrl", "--out", "x"],
             "no policy can be built for task 'toolrl': there is one for maze",

@@ -41,13 +41,13 @@ def add_task_file(command: argparse.ArgumentParser, *, nested: bool = False) -> 
     )
 
 
-def add_target(command: argparse.ArgumentParser) -> None:
-    """Add `--target`."""
+def add_target(command: argparse.ArgumentParser, default: str = "all alike") -> None:
+    """Add `--target`; `default` says what holds without it."""
     command.add_argument(
         "--target",
         metavar="NAME=W,…",
         help="the weighting that is deployed, such as gold=1 or gold=1,diamond=3; scaled to sum 1, objectives "
-        "not named weigh 0 (all alike)",
+        f"not named weigh 0 ({default})",
     )
 
 
@@ -56,6 +56,13 @@ def add_json(command: argparse.ArgumentParser, *, nested: bool = False) -> None:
     # A default of a nested command would overwrite what was given before its name.
     default: Any = argparse.SUPPRESS if nested else False
     command.add_argument("--json", action="store_true", default=default, help="print JSON")
+
+
+def add_k(command: argparse.ArgumentParser) -> None:
+    """Add `--k`."""
+    command.add_argument(
+        "--k", type=_whole_numbers, metavar="K,K,…", help="budgets in answers and generations (1,3,5,10,30,100,300)"
+    )
 
 
 def setting(text: str) -> tuple[str, object]:
@@ -84,6 +91,13 @@ def task_settings(options: argparse.Namespace) -> dict[str, Any]:
     if options.data is not None:
         settings["data"] = options.data
     return settings
+
+
+def _whole_numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be whole numbers such as 1,3,10, not {text!r}") from None
 
 
 def as_json(data: object) -> str:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from vpo.commands.arguments import POOLS, Commands, add_json, add_target, as_json, plain
+from vpo.commands.arguments import POOLS, Commands, add_json, add_k, add_target, as_json, plain
 
 
 def add(commands: Commands) -> None:
@@ -16,19 +16,10 @@ def add(commands: Commands) -> None:
         epilog=POOLS,
     )
     measure.add_argument("pools", nargs="+", metavar="POOL", help="pool file")
-    measure.add_argument(
-        "--k", type=_whole_numbers, metavar="K,K,…", help="budgets in answers and generations (1,3,5,10,30,100,300)"
-    )
+    add_k(measure)
     add_target(measure)
     add_json(measure)
     measure.set_defaults(run=run)
-
-
-def _whole_numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be whole numbers such as 1,3,10, not {text!r}") from None
 
 
 def run(options: argparse.Namespace) -> int:

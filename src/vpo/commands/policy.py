@@ -52,7 +52,6 @@ def run(options: argparse.Namespace) -> int:
             f"{done['parameters']:,} parameters, {done['examples']:,} examples, loss {done['loss'][-1]}; on "
             f"{done['device']} {done['seconds_for_demonstrations']} s for demonstrations and "
             f"{done['seconds_for_training']} s for training\n"
-            f"written to {options.out}; next: vpo eval {options.out} --task maze --set size={options.size} "
-            "--set compact=true"
+            f"written to {options.out}; next: vpo eval {options.out} "
         )
     return 0

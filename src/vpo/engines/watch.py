@@ -25,6 +25,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         self.stop = False
         self.bar: Any = None
         self.last = 0.0
+        self.line = ""
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Show the bar."""
@@ -40,17 +41,13 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         if not state.is_world_process_zero or logs is None or "loss" not in logs:  # the last is a summary of the run
             return
         append_rows(self.run.metrics, [{"step": state.global_step, **logs}])
-        now = time.perf_counter()
-        speed = logs["completions/mean_length"] * self.config.rollouts / (now - self.last)
-        self.last = now
-        named = [(name, logs.get(f"vpo/objective/{name}")) for name in self.objectives]
-        shown = [f"{name} {value:.2f}" for name, value in named if value is not None]
-        line = ", ".join([*shown, f"diversity {logs.get('vpo/diversity', 0):.2f}", f"{speed:,.0f} tokens/s"])
+        if "completions/mean_length" in logs:  # not in a further update on the same rollouts
+            self.line = self._line(logs)
         if not self.bar.disable:
-            self.bar.set_postfix_str(line, refresh=False)
+            self.bar.set_postfix_str(self.line, refresh=False)
             self.bar.update(state.global_step - self.bar.n)
         elif state.global_step % max(1, self.config.steps // LINES) == 0:
-            print(f"step {state.global_step} of {self.config.steps}: {line}", file=sys.stderr, flush=True)
+            print(f"step {state.global_step} of {self.config.steps}: {self.line}", file=sys.stderr, flush=True)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Save where it is time; stop where somebody asked for it. Between generations only, when no rollouts wait."""
@@ -68,6 +65,15 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         """Close the bar."""
         if self.bar is not None:
             self.bar.close()
+
+    def _line(self, logs: Mapping[str, Any]) -> str:
+        """Return what is worth watching of new rollouts."""
+        now = time.perf_counter()
+        speed = logs["completions/mean_length"] * self.config.rollouts / (now - self.last)
+        self.last = now
+        named = [(name, logs.get(f"vpo/objective/{name}")) for name in self.objectives]
+        shown = [f"{name} {value:.2f}" for name, value in named if value is not None]
+        return ", ".join([*shown, f"diversity {logs.get('vpo/diversity', 0):.2f}", f"{speed:,.0f} tokens/s"])
 
     def sample(self, step: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: Scored) -> None:
         """Write the rollouts of one group, now and then: an observer of the reward function."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from vpo.errors import InputError
 from vpo.policies.format import PromptFormat, format_of
+from vpo.tasks import find
 
 EMBEDDED = Path(__file__).parent / "embedded"
 
@@ -31,27 +32,44 @@ class Located:
     """Where a model is, and how it is asked.
 
     Attributes:
+        task: what it is to be asked.
         path: a folder, or a name on the hub.
         format: its prompt format, None for a model that was not trained with this package.
         settings: those of the task, those of the format that were not given included.
     """
 
+    task: str
     path: str
     format: PromptFormat | None
     settings: dict[str, Any]
 
 
-def locate(model: str, task: str, settings: Mapping[str, Any]) -> Located:
-    """Find a model for a task: "embedded", the folder of a finished run, that of a model, or a name on the hub."""
-    path = embedded(task, **settings) if model == "embedded" else model
+def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located:
+    """Find a model: "embedded", the folder of a finished run, that of a model, or a name on the hub.
+
+    Args:
+        model: what to find.
+        task: what it is to be asked; by default what it was trained on.
+        settings: of the task.
+    """
+    if task is not None:
+        find(task)  # refuses a name that is not one
+    elif model == "embedded":
+        raise InputError("task must be given for the embedded model: there is one for each")
+    path = embedded(task, **settings) if model == "embedded" and task else model
     run = Path(path)
     if (run / "config.toml").is_file():
         if not (run / "model").is_dir():
             raise InputError(f"{model}: this run is not finished; go on with it by vpo train --resume {model}")
         path = str(run / "model")
     found = format_of(path)
-    known = found.task_settings if found and found.task == task else {}
-    return Located(path, found, {**known, **settings})
+    if task is None:
+        if found is None:
+            raise InputError(f"task must be given for {model}: there is no vpo.json that names one")
+        task = found.task
+    if found is None or find(found.task).name != find(task).name:
+        return Located(task, path, None, dict(settings))
+    return Located(task, path, found, {**found.task_settings, **settings})
 
 
 def embedded(task: str, **settings: Any) -> str:

@@ -19,17 +19,26 @@ class PromptFormat:
         task: whose problems it was trained on.
         task_settings: of the task.
         answers: m, how many answers a prompt asks for.
+        tokens_per_answer: room for each answer; None where nothing is known.
         most_answers: how many it can be asked for; None where there is no bound.
-        target: the weighting that a prompt states, for a model that is told one.
+        target: w*, objective → weight, what it was trained for; None where that is the task's own.
+        target_in_prompt: whether a prompt states the weighting.
         example: a prompt, as chat messages.
     """
 
     task: str
     task_settings: dict[str, Any] = field(default_factory=dict)
     answers: int = 1
+    tokens_per_answer: int | None = None
     most_answers: int | None = None
-    target: list[float] | None = None
+    target: dict[str, float] | None = None
+    target_in_prompt: bool = False
     example: list[dict[str, str]] = field(default_factory=list)
+
+    def check_answers(self, answers: int) -> None:
+        """Refuse more answers than the model can be asked for."""
+        if self.most_answers is not None and answers > self.most_answers:
+            raise InputError(f"answers must be at most {self.most_answers} for this model, not {answers}")
 
     def save(self, folder: Path) -> None:
         """Write the format into the folder of a model."""

@@ -6,6 +6,8 @@ from random import Random
 from typing import Any
 
 from vpo.answers import write
+from vpo.policies.format import PromptFormat
+from vpo.tasks import Message
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.maze.routes import demonstration
 from vpo.tasks.maze.world import make_maze
@@ -72,7 +74,20 @@ def make_model(size: int, vocabulary: int) -> Any:
     )
 
 
-def examples(size: int, index: int) -> Iterator[tuple[str, str]]:
+def prompt_format(size: int) -> PromptFormat:
+    """Return how the policy is asked."""
+    task = MazeTask(size=size, compact=True)
+    return PromptFormat(
+        task=task.name,
+        task_settings={"size": size, "compact": True},
+        answers=3,
+        tokens_per_answer=task.longest_answer,
+        most_answers=MOST_ANSWERS,
+        example=task.ask(task.problems("test", count=1)[0], 3),
+    )
+
+
+def examples(size: int, index: int) -> Iterator[tuple[list[Message], str]]:
     """Yield prompts and completions for one maze: two single answers, a set of three, and a set of another size."""
     task = MazeTask(size=size, compact=True)
     maze = make_maze(size, TRAINING_SEED, index)
@@ -80,5 +95,4 @@ def examples(size: int, index: int) -> Iterator[tuple[str, str]]:
     routes = [demonstration(maze, random) for _ in range(6)]
     other = (2, 4, 5)[index % 3]
     for chosen in (routes[:1], routes[1:2], routes[2:5], random.sample(routes, other)):
-        prompt = task.ask(maze, len(chosen))[-1]["content"]
-        yield prompt, write(chosen)
+        yield task.ask(maze, len(chosen)), write(chosen)

@@ -100,6 +100,10 @@ class Task(ABC, Generic[P]):
         """Return the scores of the gold answer."""
         return (1.0,) * len(self.objectives)
 
+    def best(self, problem: P, target: Sequence[float] | None = None) -> float | None:
+        """Return the largest w·r that any answer can earn, under w* or another target, or None where nobody knows."""
+        return None
+
     def demonstrations(self, problem: P, count: int, random: Random) -> list[str]:
         """Return answers to imitate: here, the gold answer, as often as it takes."""
         gold = self.gold(problem)

@@ -1,0 +1,55 @@
+"""`vpo compare`: evaluations of runs side by side, as a table and as curves."""
+
+import argparse
+from pathlib import Path
+
+from vpo.commands.arguments import Commands, add_json, add_k, add_target, as_json, plain
+
+
+def add(commands: Commands) -> None:
+    """Add `vpo compare`."""
+    command = commands.add_parser(
+        "compare",
+        help="compare evaluated runs: a table, and best@k curves",
+        description="Compare what `vpo eval` measured of some runs: best@k by answers, by generations and by "
+        "tokens, the first answer and one set, diversity, coverage and the share of the oracle, each with its 95% "
+        "interval, the differences paired over problems. Draws the best@k curves as PNG and SVG.",
+    )
+    command.add_argument("runs", nargs="+", metavar="RUN", help="run, folder that vpo eval wrote, or pool file")
+    add_k(command)
+    command.add_argument("--all", action="store_true", help="print every measure, pass@k and all of diversity too")
+    command.add_argument("--out", default="comparison", metavar="FOLDER", help="for table and pictures (comparison)")
+    add_target(command, "what the runs were trained for")
+    add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare runs, draw, and print the table and where the pictures are."""
+    from vpo.evaluations import oracle_of, read_evaluation, shared_target
+    from vpo.files import write_json, write_text
+    from vpo.measure import compare
+    from vpo.report.curves import draw_curves
+    from vpo.tables import comparison_data, comparison_text, short_names
+    from vpo.targets import parse_target
+
+    evaluations = [read_evaluation(path) for path in options.runs]
+    target = parse_target(options.target) if options.target else shared_target(evaluations)
+    oracle = oracle_of(evaluations, target)
+    found = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
+    folder = Path(options.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = [folder / f"best_at_k.{form}" for form in ("png", "svg")]
+    best = sum(oracle[name] for name in found.problems) / len(found.problems) if oracle else None
+    draw_curves(found, short_names(found), pictures, best)
+    data = {**comparison_data(found), "oracle": best, "pictures": [str(picture) for picture in pictures]}
+    write_json(folder / "comparison.json", data)
+    write_text(folder / "comparison.txt", comparison_text(found) + "\n")
+    if options.json:
+        print(as_json(data))
+    else:
+        text = comparison_text(found, brief=not options.all)
+        print(
+            plain(f"{text}\n\nthe curves: {' and '.join(map(str, pictures))}; every measure: {folder}/comparison.txt")
+        )
+    return 0

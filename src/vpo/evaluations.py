@@ -1,0 +1,81 @@
+"""Evaluations: a pool of answers and what was measured of it, in the folder of a run or in one of their own.
+
+``pool.parquet`` holds the answers, ``eval.json``, written last, how they were drawn and what they measure.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vpo.errors import InputError
+from vpo.files import write_json
+from vpo.pools import Pool, read_pool, write_pool
+from vpo.row_files import Row
+from vpo.tasks import Task, get
+
+POOL, FACTS = "pool.parquet", "eval.json"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A pool, and how it was drawn: the fields of `eval.json`, or nothing for a pool of other origin."""
+
+    pool: Pool
+    facts: Mapping[str, Any]
+
+
+def check_free(folder: Path, *, overwrite: bool) -> None:
+    """Refuse a folder that holds an evaluation already."""
+    if (folder / FACTS).exists() and not overwrite:
+        raise InputError(
+            f"{folder}: there is an evaluation already: choose another folder with --out, or give --overwrite"
+        )
+
+
+def write_answers(folder: Path, rows: Iterable[Row]) -> Pool:
+    """Write a pool into a folder, and return it as read. What was measured of an earlier one goes first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FACTS).unlink(missing_ok=True)
+    write_pool(folder / POOL, rows)
+    return read_pool(folder / POOL)
+
+
+def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Write how a pool was drawn and what it measures, whereby the evaluation is whole."""
+    write_json(folder / FACTS, facts)
+
+
+def read_evaluation(path: str | Path) -> Evaluation:
+    """Return the evaluation in a folder, or a pool file as one."""
+    path = Path(path)
+    if path.is_file():
+        return Evaluation(read_pool(path), {})
+    if not path.is_dir():
+        raise InputError(f"{path}: there is no such run, folder or pool")
+    if not (path / FACTS).is_file():
+        raise InputError(f"{path}: there is no evaluation here; make one: vpo eval {path}")
+    return Evaluation(read_pool(path / POOL), json.loads((path / FACTS).read_text(encoding="utf-8")))
+
+
+def shared_target(evaluations: Sequence[Evaluation]) -> Mapping[str, float] | None:
+    """Return the weighting that all evaluations report, or None where they have none, or different ones."""
+    first: Mapping[str, float] | None = evaluations[0].facts.get("target")
+    return first if all(each.facts.get("target") == first for each in evaluations) else None
+
+
+def oracle_of(evaluations: Sequence[Evaluation], target: Mapping[str, float] | None) -> dict[str, float] | None:
+    """Return the best that any answer can earn on each problem that is in all pools, where the task knows it."""
+    keys = ("task", "task_settings", "split")
+    first = evaluations[0].facts
+    if "task" not in first or any(each.facts.get(key) != first[key] for each in evaluations for key in keys):
+        return None
+    task = get(first["task"], **first["task_settings"])
+    if type(task).best is Task.best:
+        return None
+    weights = [target.get(name, 0.0) for name in task.names] if target else task.weights
+    wanted = set.intersection(*(set(each.pool.problems) for each in evaluations))
+    problems = task.problems(first["split"], count=max(each.facts["problems"] for each in evaluations))
+    best = {problem.id: task.best(problem, weights) for problem in problems if problem.id in wanted}
+    return {name: value for name, value in best.items() if value is not None} if None not in best.values() else None

@@ -1,0 +1,156 @@
+"""Warm-up: teaches a model to write sets in their tags, before it is trained to write good ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from vpo.answers import duplicates, write
+from vpo.core.arrays import whole_number
+from vpo.errors import InputError
+from vpo.files import new_folder
+from vpo.generate import Sampling, complete
+from vpo.policies import Policy, load, locate
+from vpo.policies.format import PromptFormat
+from vpo.policies.supervised import Schedule, encode, fit
+from vpo.tasks import Task, get
+
+DEMONSTRATIONS, OWN = "demonstrations", "own"
+PROBED = 32  # problems on which the format is tried, before and after
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warmup:
+    """What a warm-up is made of.
+
+    Attributes:
+        answers: m, how many answers a set has.
+        source: where the answers come from: the task's "demonstrations", or the model's "own" single answers.
+        problems: how many to learn from.
+        steps: of training.
+        batch: sets a step.
+        micro_batch: sets in one backward pass.
+        learning_rate: its peak.
+        tokens_per_answer: room for each answer.
+        seed: of everything.
+    """
+
+    answers: int = 3
+    source: str = DEMONSTRATIONS
+    problems: int = 500
+    steps: int = 100
+    batch: int = 16
+    micro_batch: int = 4
+    learning_rate: float = 1e-5
+    tokens_per_answer: int = 256
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that mean nothing."""
+        for name in ("problems", "steps", "batch", "micro_batch", "tokens_per_answer"):
+            whole_number(getattr(self, name), name, 1)
+        if whole_number(self.answers, "answers") < 2:
+            raise InputError(f"answers must be 2 or more, a set, not {self.answers}")
+        if self.source not in (DEMONSTRATIONS, OWN):
+            raise InputError(f"source must be {DEMONSTRATIONS} or {OWN}, not {self.source!r}")
+        if self.batch % self.micro_batch:
+            raise InputError(f"micro_batch must divide the batch of {self.batch}, and {self.micro_batch} does not")
+        if not self.learning_rate > 0:
+            raise InputError(f"learning_rate must be greater than 0, not {self.learning_rate}")
+
+
+def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Path, warmup: Warmup) -> dict[str, Any]:
+    """Fine-tune a model on sets, save it in a new folder, and return what was done."""
+    from transformers import set_seed
+
+    found = locate(model, task_name, settings)
+    if found.format:
+        found.format.check_answers(warmup.answers)
+    task = get(task_name, **found.settings)
+    if Path(out).exists():
+        raise InputError(f"{out}: there is something already, and nothing is overwritten")
+    problems = _some(task, "train", warmup.problems)
+    policy = load(found.path, precision="float32")
+    set_seed(warmup.seed)
+    before = readable(policy, task, warmup)
+    if warmup.source == DEMONSTRATIONS:
+        sets = _demonstrated(task, problems, warmup)
+    else:
+        sets = _own(policy, task, problems, warmup)
+    rows = [encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets]
+    if len(rows) < warmup.batch:
+        raise InputError(f"batch must be at most {len(rows)}, the sets that there are, not {warmup.batch}")
+    repeated = [any(duplicates(answers, task.normal_form)) for _, answers in sets]
+    with new_folder(Path(out)) as folder:
+        schedule = Schedule(
+            steps=warmup.steps,
+            batch=warmup.batch,
+            micro_batch=warmup.micro_batch,
+            learning_rate=warmup.learning_rate,
+            seed=warmup.seed,
+        )
+        policy.model.train()
+        losses = fit(policy.model, policy.tokenizer, rows, folder, schedule)
+        policy.model.eval()
+        after = readable(policy, task, warmup)
+        policy.model.save_pretrained(folder)
+        policy.tokenizer.save_pretrained(folder)
+        PromptFormat(
+            task=task_name,
+            task_settings=found.settings,
+            answers=warmup.answers,
+            tokens_per_answer=warmup.tokens_per_answer,
+            most_answers=found.format.most_answers if found.format else None,
+            example=task.ask(problems[0], warmup.answers),
+        ).save(folder)
+    return {
+        "sets": len(rows),
+        "sets_that_repeat": sum(repeated) / len(repeated),
+        "loss": losses,
+        "readable_before": before,
+        "readable_after": after,
+    }
+
+
+def readable(policy: Policy, task: Task[Any], warmup: Warmup) -> float:
+    """Return the share of the answers, asked for as sets, that can be read."""
+    prompts = [task.ask(problem, warmup.answers) for problem in _some(task, "train", PROBED)]
+    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer * warmup.answers, seed=warmup.seed)
+    found = [task.parse(text, warmup.answers) for text, _ in complete(policy, prompts, sampling)]
+    return sum(answer is not None for answers in found for answer in answers) / (len(found) * warmup.answers)
+
+
+def _demonstrated(task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:
+    random = Random(f"warm-up {warmup.seed}")
+    return [(problem, task.demonstrations(problem, warmup.answers, random)) for problem in problems]
+
+
+def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:
+    """Return sets of different answers that the model gave one at a time; problems with too few are left out."""
+    draws = 2 * warmup.answers
+    prompts = [task.ask(problem, 1) for problem in problems for _ in range(draws)]
+    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer, seed=warmup.seed, batch=256)
+    found = [task.parse(text, 1)[0] for text, _ in complete(policy, prompts, sampling)]
+    sets = []
+    for place, problem in enumerate(problems):
+        given = [answer for answer in found[place * draws : (place + 1) * draws] if answer is not None]
+        repeated = duplicates(given, task.normal_form)
+        different = [answer for answer, again in zip(given, repeated, strict=True) if not again]
+        if len(different) >= warmup.answers:
+            sets.append((problem, different[: warmup.answers]))
+    if not sets:
+        read = sum(answer is not None for answer in found) / len(found)
+        raise InputError(
+            f"no problem has {warmup.answers} different answers of the model's own, {read:.0%} of whose single answers "
+            f"could be read: learn from the task's {DEMONSTRATIONS}, or raise tokens_per_answer"
+        )
+    return sets
+
+
+def _some(task: Task[Any], split: str, count: int) -> Sequence[Any]:
+    """Return the first problems of a split, or all where there are fewer."""
+    try:
+        return task.problems(split, count=count)
+    except InputError:
+        return task.problems(split)

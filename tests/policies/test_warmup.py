@@ -1,0 +1,87 @@
+"""Warm-up: models that do not write sets learn to, from demonstrations and from their own answers."""
+
+import json
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from transformers import set_seed
+
+from vpo.cli import main
+from vpo.policies import load, locate
+from vpo.policies.maze import make_model, make_tokenizer
+from vpo.policies.supervised import encode
+from vpo.policies.warmup import Warmup, _own, warm_up
+from vpo.tasks.maze import MazeTask
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+TASK = {"size": 7, "compact": True}
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory):
+    """A policy with the vocabulary of mazes and random weights."""
+    folder = tmp_path_factory.mktemp("untrained")
+    set_seed(0)
+    tokenizer = make_tokenizer()
+    make_model(7, len(tokenizer)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def test_a_model_learns_the_format_from_demonstrations(untrained, tmp_path, capsys):
+    arguments = ["--steps", "60", "--batch", "16", "--micro-batch", "16", "--problems", "60", "--learning-rate", "3e-3"]
+    settings = ["--set", "size=7", "--set", "compact=true", "--tokens-per-answer", "29"]
+    out = str(tmp_path / "warm")
+    assert main(["warmup", untrained, "--task", "maze", *settings, *arguments, "--out", out, "--json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert done["sets"] == 60
+    assert done["readable_before"] < 0.1
+    assert done["readable_after"] > 0.2
+    assert done["loss"][-1] < done["loss"][0]
+    found = locate(out, "maze", {})
+    assert found.settings == TASK
+    assert found.format.answers == 3
+    assert load(out).model.num_parameters() > 0
+
+
+def test_own_answers_are_put_together_into_sets_of_different_ones():
+    task = MazeTask(**TASK)
+    policy = load(locate("embedded", "maze", {"size": 7}).path)
+    problems = task.problems("train", count=6)
+    sets = _own(policy, task, problems, Warmup(source="own", tokens_per_answer=29))
+    assert sets
+    for problem, answers in sets:
+        assert problem in problems
+        assert len({task.normal_form(answer) for answer in answers}) == 3
+
+
+def test_a_model_without_answers_is_told(untrained, tmp_path):
+    warmup = Warmup(source="own", problems=4, tokens_per_answer=8)
+    with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 0% of whose single"):
+        warm_up(untrained, "maze", TASK, tmp_path / "warm", warmup)
+    assert not (tmp_path / "warm").exists()
+
+
+def test_a_prompt_ends_where_the_template_says_and_a_completion_in_its_end():
+    tokenizer = make_tokenizer()
+    tokens, prompt = encode(tokenizer, [{"role": "user", "content": "S..E 7 1"}], "<answer>RRR</answer>")
+    assert tokenizer.decode(tokens[:prompt]) == "S..E 7 1>"
+    assert tokens[-1] == tokenizer.eos_token_id
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"answers": 1}, "answers must be 2 or more, a set, not 1"),
+        ({"steps": 0}, "steps must be 1 or more, not 0"),
+        ({"source": "web"}, "source must be demonstrations or own, not 'web'"),
+        ({"batch": 6}, "micro_batch must divide the batch of 6, and 4 does not"),
+        ({"learning_rate": 0.0}, "learning_rate must be greater than 0, not 0.0"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Warmup(**settings)

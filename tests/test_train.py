@@ -1,0 +1,327 @@
+"""Training in run folders, on the embedded policy and on tiny random models; stopped, killed and resumed."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("trl")
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from tests.engines.tiny import save_tiny_model
+from vpo import runs
+from vpo.cli import main
+from vpo.config import TrainConfig, config_of, read_settings
+from vpo.engines.watch import Watch
+from vpo.runs import Run
+from vpo.train import resume, train
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+# Ten problems, four a step: by the last step in the third epoch.
+SMALL = TrainConfig(
+    task="maze",
+    steps=6,
+    prompts=4,
+    group=4,
+    problems=10,
+    micro_batch=8,
+    save_every=2,
+    rollouts_every=2,
+    seed=3,
+    task_settings={"size": 7},
+)
+ARGUMENTS = [
+    *("maze", "--set", "size=7", "--steps", "6", "--prompts", "4", "--group", "4", "--problems", "10"),
+    *("--micro-batch", "8", "--save-every", "2", "--rollouts-every", "2", "--seed", "3"),
+]
+
+
+def result(folder):
+    """All that must be the same at the end of the same run: weights, metrics but for the clock, sampled rollouts."""
+    run = Run(folder)
+    weights = AutoModelForCausalLM.from_pretrained(run.model).state_dict()
+    metrics = [json.loads(line) for line in run.metrics.read_text().splitlines()]
+    for row in metrics:
+        del row["step_time"]
+    return weights, metrics, run.rollouts.read_text()
+
+
+def assert_same(one, other):
+    assert one[1] == other[1]
+    assert one[2] == other[2]
+    assert one[0].keys() == other[0].keys()
+    assert all(torch.equal(value, other[0][name]) for name, value in one[0].items())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    outcome = train(SMALL, folder)
+    assert outcome.finished
+    return folder
+
+
+def test_a_run_leaves_what_the_contract_says(whole):
+    assert {path.name for path in whole.iterdir()} - {".lock"} == {
+        *("config.toml", "run.json", "metrics.jsonl", "rollouts.jsonl", "checkpoints", "model")
+    }
+    metrics = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in metrics] == [1, 2, 3, 4, 5, 6]
+    for name in ("loss", "entropy", "vpo/objective/gold", "vpo/set_reward", "vpo/diversity", "vpo/parse_rate"):
+        assert all(isinstance(row[name], float) for row in metrics), name
+    rollouts = [json.loads(line) for line in (whole / "rollouts.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rollouts] == [1] * 4 + [3] * 4 + [5] * 4  # a group each
+    assert all(len(row["vectors"]) == len(row["answers"]) == 3 and len(row["vectors"][0]) == 4 for row in rollouts)
+    assert all(row["prompt"][0]["content"].endswith(" 3") for row in rollouts)
+    assert {path.name for path in (whole / "checkpoints").glob("checkpoint-*")} == {"checkpoint-2", "checkpoint-4"}
+    facts = json.loads((whole / "run.json").read_text())
+    assert facts["versions"]["trl"]
+    assert facts["began"] <= facts["ended"]
+
+
+def test_the_config_of_a_run_reproduces_it(whole, tmp_path):
+    settings = read_settings(whole / "config.toml")
+    assert settings["learning_rate"] == 1e-4  # chosen, and written down
+    assert settings["task_settings"] == {"size": 7, "compact": True}
+    train(config_of(settings), tmp_path / "again")
+    assert_same(result(tmp_path / "again"), result(whole))
+
+
+def test_another_seed_is_another_run(whole, tmp_path):
+    train(replace(SMALL, seed=4, steps=1), tmp_path / "other")
+    assert result(tmp_path / "other")[1][0]["loss"] != result(whole)[1][0]["loss"]
+
+
+def test_the_model_is_used_with_plain_transformers_as_its_card_says(whole, capsys):
+    card = (whole / "model" / "README.md").read_text()
+    code = card.split("```python\n")[1].split("```")[0].replace("path/to/model", str(whole / "model"))
+    exec(code, {})
+    assert "<answer_1>" in capsys.readouterr().out
+
+
+def stop_after(monkeypatch, step):
+    """As Ctrl-C would during a step."""
+    inner = Watch.on_step_end
+
+    def on_step_end(self, args, state, control, **more):
+        self.stop = self.stop or state.global_step >= step
+        return inner(self, args, state, control, **more)
+
+    monkeypatch.setattr(Watch, "on_step_end", on_step_end)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"method": "gdpo", "trainer": {"num_iterations": 2}},
+        {"method": "goal_conditioned", "kl": 0.1},
+        {"method": "dr_grpo", "lora": 4},
+        {"method": "random_weighting", "schedule": "cosine"},
+    ],
+)
+def test_a_stopped_run_ends_where_it_would_have_ended(changes, whole, tmp_path, monkeypatch):
+    config = replace(SMALL, **changes)
+    if changes:
+        whole = tmp_path / "whole"
+        train(config, whole)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 3)
+        outcome = train(config, tmp_path / "run")
+    updates = 2 if "trainer" in changes else 1
+    assert (outcome.finished, outcome.steps) == (False, 3 + 3 % updates)  # where no rollouts wait
+    assert not outcome.run.finished
+    assert resume(tmp_path / "run").finished
+    assert_same(result(tmp_path / "run"), result(whole))
+
+
+def test_a_kill_in_the_middle_of_a_checkpoint_costs_nothing(whole, tmp_path, monkeypatch):
+    """All files of the second checkpoint are there, two of them cut off, and the last one, the mark, is not."""
+    inner = Run.complete_checkpoint
+
+    def complete(self, step, keep):
+        if step == 4:
+            folder = self.checkpoints / "checkpoint-4"
+            for name in ("model.safetensors", "optimizer.pt"):
+                data = (folder / name).read_bytes()
+                (folder / name).write_bytes(data[: len(data) // 2])
+            raise SystemExit  # what was not written stays unwritten
+        inner(self, step, keep)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "complete_checkpoint", complete)
+        with pytest.raises(SystemExit):
+            train(SMALL, tmp_path / "run")
+    assert Run(tmp_path / "run").latest_checkpoint()[0] == 2
+    assert resume(tmp_path / "run").finished
+    assert_same(result(tmp_path / "run"), result(whole))
+
+
+def start(tmp_path, *arguments):
+    command = [sys.executable, "-W", "ignore", "-m", "vpo", "train", *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, **pipes)
+
+
+def wait_for_line(process, log, lines):
+    """Wait until a log has some lines."""
+    while not (log.is_file() and log.read_text().count("\n") >= lines):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+
+
+def test_kill_9_and_resume(whole, tmp_path):
+    process = start(tmp_path, *ARGUMENTS, "--out", "run")
+    wait_for_line(process, tmp_path / "run" / "metrics.jsonl", 3)
+    process.kill()
+    process.communicate()
+    run = runs.find(tmp_path / "run")
+    assert not run.finished
+    assert resume(run.folder).finished
+    assert_same(result(run.folder), result(whole))
+
+
+def test_ctrl_c_saves_a_checkpoint_and_says_how_to_go_on(tmp_path):
+    process = start(tmp_path, *ARGUMENTS, "--save-every", "100", "--steps", "500", "--out", "run")
+    wait_for_line(process, tmp_path / "run" / "metrics.jsonl", 1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert "stopping after this step, with a checkpoint" in err
+    run = runs.find(tmp_path / "run")
+    step, _ = run.latest_checkpoint()
+    assert f"run: stopped after step {step} of 500, with a checkpoint; go on with: vpo train --resume run" in out
+
+
+def test_a_run_that_never_saved_begins_anew(whole, tmp_path):
+    run = runs.create(tmp_path / "run", SMALL)
+    assert resume(run.folder).finished
+    assert_same(result(run.folder), result(whole))
+
+
+def test_a_finished_run_is_left_alone(whole, capsys):
+    before = (whole / "metrics.jsonl").stat().st_mtime_ns
+    assert main(["train", "--resume", str(whole)]) == 0
+    assert "6 steps done" in capsys.readouterr().out
+    assert (whole / "metrics.jsonl").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "llama"])
+def test_any_model_with_a_chat_template_trains(kind, tmp_path):
+    model = save_tiny_model(tmp_path / "tiny", kind)
+    config = replace(SMALL, model=model, steps=2, tokens_per_answer=8, kl=None, micro_batch=None, lora=2)
+    outcome = train(config, tmp_path / "run")
+    config = outcome.run.config()
+    assert (config.learning_rate, config.kl, config.micro_batch) == (1e-5, 1e-3, 4)
+    loaded = AutoModelForCausalLM.from_pretrained(outcome.run.model)  # merged, without peft
+    assert type(loaded).__name__.lower().startswith(kind)
+    assert AutoTokenizer.from_pretrained(outcome.run.model).chat_template
+    asked = json.loads((outcome.run.model / "vpo.json").read_text())
+    assert "<answer_3>" in asked["example"][0]["content"]
+
+
+def test_a_model_of_a_run_is_trained_further(whole, tmp_path):
+    train(replace(SMALL, model=str(whole), steps=1), tmp_path / "further")
+    settings = read_settings(tmp_path / "further" / "config.toml")
+    assert settings["model"] == str(whole)
+    assert settings["task_settings"] == {"size": 7, "compact": True}
+    assert settings["tokens_per_answer"] == 29
+
+
+def test_trackers_write_into_the_run(tmp_path):
+    pytest.importorskip("tensorboard")
+    train(replace(SMALL, steps=1, report_to=["tensorboard"]), tmp_path / "run")
+    assert list((tmp_path / "run").rglob("events.out.tfevents*"))
+
+
+def test_a_disk_that_fills_up_is_one_line(tmp_path, capsys, monkeypatch):
+    def full(self, step, keep):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Run, "complete_checkpoint", full)
+    assert main(["train", *ARGUMENTS, "--out", "run"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "vpo: error: run: the disk is full: make room and go on by vpo train --resume run"
+    )
+
+
+def test_a_disk_that_is_too_small_is_said_before(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("vpo.train.shutil.disk_usage", lambda path: SimpleNamespace(free=10**6))
+    assert main(["train", *ARGUMENTS, "--out", str(tmp_path / "run")]) == 2
+    assert "the disk has 0.001 GB free" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["maez"], "task 'maez' is not known: did you mean 'maze'?"),
+        (["maze", "--method", "gpro"], "method 'gpro' is not known: did you mean 'grpo'?"),
+        (["maze", "--model", "nowhere/model"], "nowhere/model: the model cannot be loaded"),
+        (["maze", "--model", "."], ".: this is not the folder of a model: it has no config.json"),
+        (["toolrl", "--model", "nowhere/model"], "task toolrl needs data: get"),
+        (["toolrl", "--data", "nowhere"], "no policy is shipped for toolrl: there are maze-7, maze-9; give a model"),
+        (["toolrl", "--model", "x/y", "--data", "nowhere"], "nowhere: there is no such file or folder"),
+        (["maze", "--answers", "0"], "answers must be 1 or more, not 0"),
+        (["maze", "--method", "grpo", "--answers", "2"], "grpo takes 1 answer per rollout, not 2"),
+        (["maze", "--answers", "9"], "answers must be at most 8 for this model, not 9"),
+        (["maze", "--group", "1"], "a group needs 2 or more rollouts for vpo, not 1"),
+        (["maze", "--steps", "0"], "steps must be 1 or more, not 0"),
+        (["maze", "--set", "size=8"], "no policy is shipped for maze-8"),
+        (["maze", "--method-set", "alpha=1"], "vpo has no setting 'alpha': there are answers, concentration"),
+        (["maze", "--trainer-set", "beta=1"], "set kl of the run, not beta of the trainer"),
+        (
+            ["maze", "--trainer-set", "learning_rate=1"],
+            "set learning_rate of the run, not learning_rate",
+        ),
+        (["maze", "--trainer-set", "output_dir=x"], "output_dir of the trainer cannot be set: the run folder"),
+        (["maze", "--trainer-set", "epsilon_hihg=1"], "has no setting 'epsilon_hihg': did you mean 'epsilon_high'?"),
+        (["maze", "--schedule", "linaer"], "the settings of the trainer do not fit each other"),
+        (["maze", "--precision", "bfloat16"], "precision must be float32 on a CPU"),
+        (["maze", "--vllm", "colocate"], "vllm 'colocate' needs vLLM: pip install vllm"),
+        (["maze", "--report-to", "trackio"], "report_to 'trackio' needs its package: pip install trackio"),
+        (["maze", "--target", "silver=1"], "target names 'silver', and the objectives are completion, gold"),
+        (["maze", "--config", "nowhere.toml"], "nowhere.toml: there is no such file (of settings)"),
+        (["maze", "--split", "dev"], "split 'dev' is not one of maze"),
+        (["--resume", "nowhere"], "nowhere: this is not the folder of a run: there is no such folder"),
+        (["--resume", "x", "--steps", "5"], "a resumed run keeps its settings: give --resume x without steps"),
+        ([], "task must be given"),
+        (["maze", "--out", "."], "there is something already, and nothing is overwritten"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.chdir(tmp_path)
+    if "--trainer-set" in arguments or "--target" in arguments or "--out" in arguments or "--schedule" in arguments:
+        arguments = [*arguments, "--set", "size=7"]
+    assert main(["train", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("vpo: error: ")
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_come_before_the_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.toml").write_text(
+        'task = "maze"\nmethod = "vpo"\nsteps = 9\nprompts = 2\ngroup = 2\n[task_settings]\nsize = 7\n'
+        "[method_settings]\nanswers = 2\n"
+    )
+    assert main(["train", "--config", "run.toml", "--method", "grpo", "--steps", "1", "--json"]) == 0
+    config = json.loads(capsys.readouterr().out)["config"]
+    assert (config["method"], config["steps"], config["prompts"]) == ("grpo", 1, 2)
+    assert config["method_settings"] == {"answers": 1}  # those of the file are another method's
+    assert (tmp_path / "runs" / "maze-grpo" / "model").is_dir()
