@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vpo import runs
+from vpo import __version__, runs
 from vpo.config import EMBEDDED, TrainConfig
 from vpo.errors import InputError
 from vpo.files import disk_full, new_folder
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from vpo.engines.trl import RewardFunction
 
-PACKAGES = ("vpo", "torch", "transformers", "trl", "accelerate", "datasets", "peft")
+PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "peft")
 TOKENS_PER_ANSWER = 256
 
 
@@ -216,7 +216,8 @@ def _now() -> str:
 
 
 def _versions() -> dict[str, str]:
-    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    ours = {"python": platform.python_version(), "vpo": __version__}
+    return {**ours, **{name: version(name) for name in PACKAGES}}
 
 
 def _device() -> str:
