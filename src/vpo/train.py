@@ -93,7 +93,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
         "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
         "tokens_per_answer": config.tokens_per_answer or known or TOKENS_PER_ANSWER,
         "micro_batch": config.micro_batch or (config.rollouts if small else config.group),
-        "precision": _precision(config.precision),
+        "precision": _precision(config.precision, small=small),
         "target": config.target or dict(zip(task.names, task.weights, strict=True)),
     }
     return replace(config, **chosen), task, found
@@ -181,12 +181,12 @@ def _asked_to_stop(watch: Any) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _precision(wanted: str) -> str:
+def _precision(wanted: str, *, small: bool) -> str:
     import torch
 
     on_gpu = torch.cuda.is_available()
     if wanted == "auto":
-        return "mixed" if on_gpu and torch.cuda.is_bf16_supported() else "float32"
+        return "mixed" if on_gpu and torch.cuda.is_bf16_supported() and not small else "float32"
     if wanted != "float32" and not on_gpu:
         raise InputError(f"precision must be float32 on a CPU, some of which bf16 products crash, not {wanted}")
     return wanted
