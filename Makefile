@@ -7,11 +7,13 @@ TORCH_VERSION := 2.13.0
 TORCH := $(VENV)/.torch-$(TORCH_VERSION)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+DEMO := OMP_NUM_THREADS=2 $(BIN)/python -W ignore -m vpo
+
 # Two OpenMP threads can stall each other on a loaded machine.
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types format bench demo demo-maze clean
+.PHONY: help setup test lint types format bench demo demo-bandit clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,19 +51,27 @@ bench: $(READY)  ## time the core, the tasks and a training step
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python -W ignore benchmarks/train.py
 
-demo: $(READY)  ## train two toy policies and measure their answers
-	$(BIN)/python examples/bandit.py --out demo
-	@echo
-	$(BIN)/vpo measure demo/grpo.jsonl demo/vpo.jsonl
-	@echo
-	$(BIN)/vpo diagnose demo/vpo.jsonl
+.PRECIOUS: demo/%/model
+# Interrupted, it goes on where it was; done once, it shows the comparison again.
+demo: demo/grpo/eval.json demo/vpo/eval.json demo/base/eval.json  ## train a small language model with GRPO and VPO, compare
+	$(BIN)/vpo compare demo/grpo demo/vpo demo/base --out demo/comparison
 
-demo-maze: $(READY)  ## train a small language model with GRPO and with VPO: some seven minutes on two cores
-	OMP_NUM_THREADS=2 $(BIN)/python examples/maze_trl.py --out maze
+demo/%/model: | $(READY)
+	@if [ -e demo/$* ]; then $(DEMO) train --resume demo/$*; \
+	  else $(DEMO) train --config examples/maze.toml --method $* --out demo/$*; fi
+
+demo/base/eval.json: | $(READY)
+	@$(DEMO) eval embedded --task maze --set size=7 --count 200 --out demo/base --overwrite >/dev/null
+
+demo/%/eval.json: demo/%/model
+	@$(DEMO) eval demo/$* --count 200 --overwrite >/dev/null
+
+demo-bandit: $(READY)  ## the same without a language model, in numpy alone: seconds
+	$(BIN)/python examples/bandit.py --out bandit
 	@echo
-	$(BIN)/vpo measure maze/grpo.jsonl maze/vpo.jsonl
+	$(BIN)/vpo measure bandit/grpo.jsonl bandit/vpo.jsonl
 	@echo
-	$(BIN)/vpo measure maze/base.jsonl maze/vpo.jsonl
+	$(BIN)/vpo diagnose bandit/vpo.jsonl
 
 clean:  ## remove .venv and everything made
-	rm -rf $(VENV) demo maze .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo bandit .mypy_cache .pytest_cache .ruff_cache .hypothesis

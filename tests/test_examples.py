@@ -22,15 +22,3 @@ def test_bandit_shows_the_inversion(tmp_path):
     assert by_answers[1]["high"] < 0  # GRPO ahead at one sample
     for k in (3, 5, 10, 30):
         assert by_answers[k]["low"] > 0  # VPO ahead from a few samples on
-
-
-def test_maze_trl_trains_and_writes_pools(tmp_path):
-    """A step of each method and three mazes: that it runs. `make demo-maze` runs it whole."""
-    small = ["--steps", "1", "--rollouts", "16", "--mazes", "3"]
-    command = [sys.executable, "-W", "ignore", EXAMPLES / "maze_trl.py", "--out", tmp_path, *small]
-    subprocess.run(command, check=True, capture_output=True)
-    pools = [str(tmp_path / f"{name}.jsonl") for name in ("base", "grpo", "vpo")]
-    done = subprocess.run(
-        [sys.executable, "-m", "vpo", "measure", *pools, "--json"], check=True, capture_output=True, text=True
-    )
-    assert json.loads(done.stdout)["problems"] == 3
