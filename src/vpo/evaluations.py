@@ -13,6 +13,7 @@ from vpo.errors import InputError
 from vpo.files import write_json
 from vpo.pools import Pool, read_pool, write_pool
 from vpo.row_files import Row
+from vpo.runs import Run
 from vpo.tasks import Task, get
 
 POOL, FACTS = "pool.parquet", "eval.json"
@@ -20,10 +21,22 @@ POOL, FACTS = "pool.parquet", "eval.json"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A pool, and how it was drawn: the fields of `eval.json`, or nothing for a pool of other origin."""
+    """A pool, and how it was drawn: the fields of `eval.json`, or nothing for a pool of other origin.
+
+    Attributes:
+        pool: the answers.
+        facts: the fields of `eval.json`.
+        folder: where they are, None for a pool of other origin.
+    """
 
     pool: Pool
     facts: Mapping[str, Any]
+    folder: Path | None = None
+
+    def commands(self) -> list[str]:
+        """Return the commands that made the run and the evaluation, as far as they are known."""
+        trained = Run(self.folder).notes() if self.folder else {}
+        return [each["command"] for each in (trained, self.facts) if "command" in each]
 
 
 def check_free(folder: Path, *, overwrite: bool) -> None:
@@ -56,7 +69,13 @@ def read_evaluation(path: str | Path) -> Evaluation:
         raise InputError(f"{path}: there is no such run, folder or pool")
     if not (path / FACTS).is_file():
         raise InputError(f"{path}: there is no evaluation here; make one: vpo eval {path}")
-    return Evaluation(read_pool(path / POOL), json.loads((path / FACTS).read_text(encoding="utf-8")))
+    return Evaluation(read_pool(path / POOL), json.loads((path / FACTS).read_text(encoding="utf-8")), path)
+
+
+def task_of(evaluation: Evaluation) -> Task[Any] | None:
+    """Return the task that an evaluation asked, or None for a pool of other origin."""
+    facts = evaluation.facts
+    return get(facts["task"], **facts["task_settings"]) if "task" in facts else None
 
 
 def shared_target(evaluations: Sequence[Evaluation]) -> Mapping[str, float] | None:

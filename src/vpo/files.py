@@ -1,10 +1,13 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, and what is noted in them."""
 
 import errno
 import json
 import os
+import shlex
 import shutil
+import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +59,16 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, data: Any) -> None:
     """Write a JSON file whole."""
     write_text(path, json.dumps(data, indent=2) + "\n")
+
+
+def command_line() -> str:
+    """Return the command that is running, to be noted with what it makes."""
+    return shlex.join([Path(sys.argv[0]).stem.replace("__main__", "vpo"), *sys.argv[1:]])
+
+
+def now() -> str:
+    """Return the time, to be noted with what is made."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 @contextmanager

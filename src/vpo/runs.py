@@ -2,7 +2,7 @@
 
 =====================  ===============================================================================================
 ``config.toml``        every setting, resolved: ``vpo train --config`` of it trains the same again
-``run.json``           when and with which versions it was begun and finished, and how long it took
+``run.json``           the command, the versions and the device; when it was begun, resumed and finished
 ``metrics.jsonl``      one line a step: each objective, set reward, diversity, loss, …
 ``rollouts.jsonl``     one line a sampled rollout: prompt, completion, answers, their vectors, what it was paid
 ``checkpoints/``       ``checkpoint-N`` after N steps; one that is whole holds a file ``complete``, written last
@@ -32,6 +32,7 @@ from vpo.files import new_folder, write_json, write_text
 
 COMPLETE = "complete"
 CONFIG = "config.toml"
+NOTES = "run.json"
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,18 @@ class Run:
 
     def note(self, facts: Mapping[str, Any]) -> None:
         """Add facts to `run.json`."""
-        path = self.folder / "run.json"
-        known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        write_json(path, {**known, **facts})
+        write_json(self.folder / NOTES, {**self.notes(), **facts})
+
+    def note_beginning(self, facts: Mapping[str, Any]) -> None:
+        """Add facts to `run.json`, under `resumed` where the run was begun before."""
+        known = self.notes()
+        self.note({"resumed": [*known.get("resumed", []), facts]} if known else facts)
+
+    def notes(self) -> dict[str, Any]:
+        """Return what `run.json` holds."""
+        path = self.folder / NOTES
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return found
 
     @contextmanager
     def held(self) -> Iterator[None]:

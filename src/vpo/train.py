@@ -6,7 +6,6 @@ import shutil
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from vpo import __version__, runs
 from vpo.config import EMBEDDED, TrainConfig
 from vpo.errors import InputError
-from vpo.files import disk_full, new_folder
+from vpo.files import command_line, disk_full, new_folder, now
 from vpo.methods import get as get_method
 from vpo.policies import Located, Policy, load, locate
 from vpo.policies.card import write_card
@@ -134,7 +133,7 @@ def _go_on(run: Run, parts: Parts) -> Outcome:
     with run.held(), disk_full(run.folder, hint=f"make room and go on by vpo train --resume {run.folder}"):
         step, checkpoint = run.latest_checkpoint() or (0, None)
         run.rewind(step)
-        run.note({"command": " ".join(sys.argv), "versions": _versions(), "began": _now(), "device": _device()})
+        run.note_beginning({"command": command_line(), "began": now(), "versions": _versions(), "device": _device()})
         args = _arguments(parts, run.folder)
         watch = Watch(run, config, parts.reward.objectives, updates_per_generation(args))
         parts.reward.observer = watch.sample
@@ -150,7 +149,7 @@ def _go_on(run: Run, parts: Parts) -> Outcome:
             parts.policy.tokenizer.save_pretrained(folder)
             parts.format.save(folder)
             write_card(folder, config, parts.format)
-        run.note({"ended": _now()})
+        run.note({"ended": now()})
     return Outcome(run, done, finished=True)
 
 
@@ -209,10 +208,6 @@ def _check_disk(folder: Path, parts: Parts) -> None:
 def _absolute(path: str) -> str:
     """Return a path that exists as an absolute one, so that a run can be resumed from anywhere; else what is given."""
     return str(Path(path).absolute()) if path != EMBEDDED and Path(path).exists() else path
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _versions() -> dict[str, str]:

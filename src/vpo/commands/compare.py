@@ -13,7 +13,7 @@ def add(commands: Commands) -> None:
         help="compare evaluated runs: a table, and best@k curves",
         description="Compare what `vpo eval` measured of some runs: best@k by answers, by generations and by "
         "tokens, the first answer and one set, diversity, coverage and the share of the oracle, each with its 95% "
-        "interval, the differences paired over problems. Draws the best@k curves as PNG and SVG.",
+        "interval, the differences paired over problems. Writes a page, and the best@k curves as PNG and SVG.",
     )
     command.add_argument("runs", nargs="+", metavar="RUN", help="run, folder that vpo eval wrote, or pool file")
     add_k(command)
@@ -25,11 +25,13 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare runs, draw, and print the table and where the pictures are."""
+    """Compare runs, draw, and print the table and where the page and the pictures are."""
     from vpo.evaluations import oracle_of, read_evaluation, shared_target
-    from vpo.files import write_json, write_text
+    from vpo.files import command_line, write_json, write_text
     from vpo.measure import compare
     from vpo.report.curves import draw_curves
+    from vpo.report.data import page_data
+    from vpo.report.page import write_page
     from vpo.tables import comparison_data, comparison_text, short_names
     from vpo.targets import parse_target
 
@@ -39,17 +41,18 @@ def run(options: argparse.Namespace) -> int:
     found = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = [folder / f"best_at_k.{form}" for form in ("png", "svg")]
+    names = short_names(found)
     best = sum(oracle[name] for name in found.problems) / len(found.problems) if oracle else None
-    draw_curves(found, short_names(found), pictures, best)
-    data = {**comparison_data(found), "oracle": best, "pictures": [str(picture) for picture in pictures]}
-    write_json(folder / "comparison.json", data)
+    pictures = [folder / f"best_at_k.{form}" for form in ("png", "svg")]
+    draw_curves(found, names, pictures, best)
+    page = folder / "report.html"
+    write_page(page, page_data(found, evaluations, names, ", ".join(names), command_line()))
+    made = {"oracle": best, "page": str(page), "pictures": [str(picture) for picture in pictures]}
+    write_json(folder / "comparison.json", {**comparison_data(found), **made})
     write_text(folder / "comparison.txt", comparison_text(found) + "\n")
     if options.json:
-        print(as_json(data))
+        print(as_json({**comparison_data(found), **made}))
     else:
         text = comparison_text(found, brief=not options.all)
-        print(
-            plain(f"{text}\n\nthe curves: {' and '.join(map(str, pictures))}; every measure: {folder}/comparison.txt")
-        )
+        print(plain(f"{text}\n\nthe page: {page}; the curves: {' and '.join(map(str, pictures))}"))
     return 0

@@ -45,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
     """Evaluate a model and print what was found."""
     from vpo.evaluate import evaluate
     from vpo.evaluations import POOL, Evaluation, check_free, oracle_of, write_answers, write_facts
+    from vpo.files import command_line
     from vpo.generate import Sampling
     from vpo.measure import compare
     from vpo.policies import load, locate
@@ -79,6 +80,7 @@ def run(options: argparse.Namespace) -> int:
     tally.target = dict(zip(task.names, weights, strict=True))
     pool = write_answers(folder, rows)
     facts = {
+        "command": command_line(),
         "model": options.model,
         "task": found.task,
         "task_settings": found.settings,

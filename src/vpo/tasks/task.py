@@ -119,6 +119,14 @@ class Task(ABC, Generic[P]):
         """Draw a problem and answers into a .png or .svg file."""
         raise InputError(f"task {self.name} has no pictures")
 
+    def scene(self, problem: P) -> str | None:
+        """Return a problem as an SVG drawing for a page, or None for a task without pictures."""
+        return None
+
+    def trace(self, problem: P, answer: str) -> str:
+        """Return an answer as the points of a line over the scene."""
+        return ""
+
     # Given
 
     @property

@@ -131,6 +131,14 @@ class MazeTask(Task[Maze]):
         labels = [route[:24] if route else "not a route" for route in routes]
         picture.draw(problem, [route or "" for route in routes], path, labels=labels)
 
+    def scene(self, problem: Maze) -> str:
+        """Return the maze as an SVG drawing, a cell a unit."""
+        return picture.svg(problem)
+
+    def trace(self, problem: Maze, answer: str) -> str:
+        """Return a route as the points of a line."""
+        return picture.points(problem, read_moves(answer) or "")
+
     def best(self, problem: Maze, target: Sequence[float] | None = None) -> float:
         """Return the largest w·r that any route can earn: the oracle."""
         return oracle(problem).best(np.asarray(self.weights if target is None else target))

@@ -33,6 +33,24 @@ def text(maze: Maze, routes: Sequence[str] = (), *, colour: bool = True) -> str:
     return "\n".join(lines)
 
 
+def svg(maze: Maze) -> str:
+    """Return the maze as an SVG drawing, a cell a unit."""
+    parts = ['<g stroke="#C9CCD1" stroke-width="0.02">']
+    signs = ['<g text-anchor="middle" style="font-size:0.5px" class="tiles">']
+    for cell, tile in enumerate(maze.cells):
+        row, column = divmod(cell, maze.size)
+        parts.append(f'<rect x="{column}" y="{row}" width="1" height="1" fill="{TILES[tile]}"/>')
+        if tile not in (WALL, OPEN):
+            signs.append(f'<text x="{column + 0.5}" y="{row + 0.68}">{tile}</text>')
+    body = "".join([*parts, "</g>", *signs, "</g>"])
+    return f'<svg viewBox="0 0 {maze.size} {maze.size}" role="img" aria-label="maze {maze.id}">{body}</svg>'
+
+
+def points(maze: Maze, route: str) -> str:
+    """Return a route, given as moves, as the points of an SVG line through the middles of its cells."""
+    return " ".join(f"{cell % maze.size + 0.5},{cell // maze.size + 0.5}" for cell in maze.walk(route))
+
+
 def draw(maze: Maze, routes: Sequence[str], path: str | Path, *, labels: Sequence[str] = ()) -> None:
     """Draw the maze with routes, given as moves, as coloured lines into a file that ends in .png or .svg."""
     if Path(path).suffix not in (".png", ".svg"):

@@ -1,0 +1,199 @@
+"""What the page shows, as plain data: curves, fronts, positions, training, a gallery, tables."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vpo.core.at_k import Interval
+from vpo.core.simplex import Floats
+from vpo.evaluations import Evaluation, task_of
+from vpo.measure import Comparison, Key, Measure
+from vpo.pools import ProblemPool
+from vpo.report.curves import curves_of
+from vpo.runs import Run
+from vpo.targets import weights_for
+
+MIXES = np.linspace(0.02, 0.98, 25)  # of two objectives; not 0 and 1, where the other one would not break ties
+STEPS_SHOWN = 100
+GALLERY = 8
+SUMMARY: list[Key] = [("best@k", "answers", k) for k in (1, 3, 5, 10, 30)]
+SUMMARY += [("one generation", "", "first"), ("one generation", "", "set")]
+SUMMARY += [("diversity", "", "l1"), ("diversity", "", "coverage"), ("share of the oracle", "answers", 30)]
+
+
+def page_data(
+    comparison: Comparison, evaluations: Sequence[Evaluation], names: Sequence[str], title: str, command: str
+) -> dict[str, Any]:
+    """Return the data of the page of a comparison.
+
+    Args:
+        comparison: what was measured.
+        evaluations: of the same pools, in the same order.
+        names: of the runs.
+        title: of the page.
+        command: what makes the page.
+    """
+    objectives = comparison.pools[0].objectives or ()
+    pools = [[pool.problems[name] for name in comparison.problems] for pool in comparison.pools]
+    curves = curves_of(comparison)
+    fronts = [_front(pair, pools) for pair in combinations(objectives, 2)]
+    return {
+        "title": title,
+        "summary": f"{len(comparison.problems)} problems; target: {_target_text(comparison.target)}",
+        "objectives": list(objectives),
+        "runs": [
+            {
+                "name": name,
+                "curves": [asdict(curve) for curve in curves[place]],
+                "positions": _positions(pools[place], comparison.target) if objectives else [],
+                "training": _training(evaluations[place].folder),
+            }
+            for place, name in enumerate(names)
+        ],
+        "fronts": fronts,
+        "first_front": _widest(fronts),
+        "gallery": _gallery(comparison, evaluations[0], pools) if objectives else [],
+        "tables": _tables(comparison, names),
+        "commands": [line for each in evaluations for line in each.commands()] + [command],
+        "figure_commands": dict.fromkeys(("best", "front", "positions", "training", "gallery", "tables"), command),
+    }
+
+
+def _target_text(target: Mapping[str, float] | None) -> str:
+    return ", ".join(f"{name} {weight:.3g}" for name, weight in target.items()) if target else "all objectives alike"
+
+
+def _front(pair: tuple[str, str], pools: Sequence[Sequence[ProblemPool]]) -> dict[str, Any]:
+    """Return, for each pool, the mean scores of the answers that are best under mixes of two objectives."""
+    runs = []
+    for problems in pools:
+        points_TP2 = np.stack([_best_under_mixes(problem, pair) for problem in problems], axis=1)
+        runs.append(points_TP2.mean(axis=1).tolist())
+    return {"objectives": list(pair), "runs": runs}
+
+
+def _best_under_mixes(problem: ProblemPool, pair: tuple[str, str]) -> Floats:
+    """Return the two scores of the best answer under each mix, (T, 2)."""
+    scores_n2 = problem.scores_nD[:, [problem.objectives.index(name) for name in pair]]
+    best_T = (scores_n2 @ np.stack([MIXES, 1 - MIXES])).argmax(axis=0)
+    found: Floats = scores_n2[best_T]
+    return found
+
+
+def _widest(fronts: Sequence[Mapping[str, Any]]) -> int:
+    """Return the place of the pair of objectives between which there is most to choose."""
+    spans = [np.ptp(np.asarray(front["runs"]).reshape(-1, 2), axis=0).prod() for front in fronts]
+    return int(np.argmax(spans)) if spans else 0
+
+
+def _positions(problems: Sequence[ProblemPool], target: Mapping[str, float] | None) -> list[dict[str, Any]]:
+    """Return, for each position of a set, the mean of each objective and how often it is the best of its set."""
+    sizes = {size for problem in problems for size in problem.set_sizes_N}
+    if len(sizes) != 1:
+        return []
+    (size,) = sizes
+    scores_nMD = np.concatenate([problem.scores_nD.reshape(-1, size, len(problem.objectives)) for problem in problems])
+    values_nM = scores_nMD @ weights_for(target, problems[0].objectives)
+    best_nM = values_nM >= values_nM.max(axis=1, keepdims=True) - 1e-9
+    wins_M = (best_nM / best_nM.sum(axis=1, keepdims=True)).mean(axis=0)  # those that are equally good share it
+    return [{"mean": scores_nMD[:, place].mean(axis=0).tolist(), "wins": float(wins_M[place])} for place in range(size)]
+
+
+def _training(folder: Path | None) -> dict[str, list[float]]:
+    """Return the metrics of a run's steps worth a curve, averaged over some steps where there are many."""
+    log = Run(folder).metrics if folder else None
+    if log is None or not log.is_file():
+        return {}
+    rows = [json.loads(line) for line in log.read_text(encoding="utf-8").split("\n") if line]
+    names = [name for name in rows[0] if name.startswith("vpo/objective/")]
+    names += ["vpo/set_reward", "vpo/target", "vpo/diversity", "entropy"]
+    bins = np.array_split(np.arange(len(rows)), min(STEPS_SHOWN, len(rows)))
+    found = {"step": [float(np.mean([rows[place]["step"] for place in each])) for each in bins]}
+    for name in names:
+        if all(name in row for row in rows):
+            label = name.removeprefix("vpo/").removeprefix("objective/").replace("_", " ")
+            found[label] = [round(float(np.mean([rows[place][name] for place in each])), 5) for each in bins]
+    return found
+
+
+def _gallery(comparison: Comparison, first: Evaluation, pools: Sequence[Sequence[ProblemPool]]) -> list[dict[str, Any]]:
+    """Return some problems with the answers of every pool, and lines to draw them where the task can."""
+    if any(problem.answers is None for problems in pools for problem in problems):
+        return []
+    task = task_of(first)
+    asked = task.problems(first.facts["split"], count=first.facts["problems"]) if task else []
+    known = {problem.id: problem for problem in asked}
+    scenes = []
+    for place in range(min(GALLERY, len(comparison.problems))):
+        name = comparison.problems[place]
+        problem = known.get(name)
+        drawn = task.scene(problem) if task and problem is not None else None
+        runs = []
+        for problems in pools:
+            found = problems[place]
+            values = found.scores_nD @ weights_for(comparison.target, found.objectives)
+            answers = zip(found.answers or (), values.tolist(), found.scores_nD.tolist(), strict=True)
+            runs.append(
+                [
+                    {
+                        "text": text,
+                        "value": round(value, 5),
+                        "scores": [round(score, 5) for score in scores],
+                        "path": task.trace(problem, text) if task and drawn and text is not None else "",
+                    }
+                    for text, value, scores in answers
+                ]
+            )
+        scenes.append({"problem": name, "svg": drawn, "runs": runs})
+    return scenes
+
+
+def _tables(comparison: Comparison, names: Sequence[str]) -> list[dict[str, Any]]:
+    by_key = {(each.section, each.by, each.at): each for each in comparison.measures}
+    shown = [key for key in SUMMARY if key in by_key]
+    pairs = [f"{names[a]} − {names[b]}" for a, b in comparison.pairs]
+    tables = [
+        {
+            "title": "Runs",
+            "head": ["run", *(_short(by_key[key]) for key in shown)],
+            "rows": [[name, *(_cell(by_key[key].values[run]) for key in shown)] for run, name in enumerate(names)],
+        },
+        {
+            "title": "Every measure",
+            "head": ["measure", "at", *names],
+            "rows": [[_title(each), str(each.at), *map(_cell, each.values)] for each in comparison.measures],
+        },
+    ]
+    if pairs:
+        tables.append(
+            {
+                "title": "Differences, paired over problems",
+                "head": ["measure", "at", *pairs],
+                "rows": [
+                    [_title(each), str(each.at), *(_cell(change, mark=True) for change in each.differences)]
+                    for each in comparison.measures
+                ],
+            }
+        )
+    return tables
+
+
+def _title(measure: Measure) -> str:
+    return f"{measure.section}, by {measure.by}" if measure.by else measure.section
+
+
+def _short(measure: Measure) -> str:
+    names = {"best@k": f"best@{measure.at}", "share of the oracle": f"oracle share @{measure.at}"}
+    return names.get(measure.section, str(measure.at))
+
+
+def _cell(value: Interval | None, *, mark: bool = False) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    certain = mark and value.low is not None and (value.low > 0 or value.high < 0)
+    return {**asdict(value), "certain": certain}
