@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from vpo.core.arrays import whole_number
+from vpo.budgets import Grid, fit_grid, shared_problems
 from vpo.core.at_k import Interval, best_at_k, best_at_tokens, best_of_set, bootstrap, first
 from vpo.core.diversity import diversity
 from vpo.core.simplex import Floats
@@ -20,8 +20,6 @@ from vpo.pools import Pool, ProblemPool
 from vpo.progress import progress
 from vpo.targets import weights_for
 
-DEFAULT_KS = (1, 3, 5, 10, 30, 100, 300)
-TOKEN_BUDGETS = 5
 EACH_WITH_EACH = 3  # so many pools are compared each with each
 ORACLE = "share of the oracle"
 
@@ -64,7 +62,7 @@ class Comparison:
     """All measures of some pools.
 
     Attributes:
-        pools: the pools as read.
+        groups: the pools as read; those of one group are seeds of the same thing, over which every number is averaged.
         problems: names of the problems that all pools have, over which everything is computed.
         target: the weighting, or None for the uniform one.
         pairs: the pools, by their places, that are compared: up to three pools each with each, more with the first.
@@ -72,12 +70,17 @@ class Comparison:
         notes: what the reader should know: what was left out, and why.
     """
 
-    pools: tuple[Pool, ...]
+    groups: tuple[tuple[Pool, ...], ...]
     problems: tuple[str, ...]
     target: Mapping[str, float] | None
     pairs: tuple[tuple[int, int], ...]
     measures: tuple[Measure, ...]
     notes: tuple[str, ...]
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """The first pool of each group."""
+        return tuple(group[0] for group in self.groups)
 
 
 def compare(
@@ -87,25 +90,37 @@ def compare(
     ks: Sequence[int] | None = None,
     oracle: Mapping[str, float] | None = None,
 ) -> Comparison:
-    """Measure one pool, or several over the problems that they share.
+    """Measure one pool, or several over the problems that they share; see `compare_groups`."""
+    return compare_groups([[pool] for pool in pools], target=target, ks=ks, oracle=oracle)
+
+
+def compare_groups(
+    groups: Sequence[Sequence[Pool]],
+    *,
+    target: Mapping[str, float] | None = None,
+    ks: Sequence[int] | None = None,
+    oracle: Mapping[str, float] | None = None,
+) -> Comparison:
+    """Measure groups of pools over the problems that they all share.
 
     Args:
-        pools: what `vpo.pools.read_pool` returned.
+        groups: what `vpo.pools.read_pool` returned; of several pools in a group, such as those of several seeds, each
+            number is the mean, problem by problem.
         target: w*, objective → weight, of sum 1; objectives not named weigh 0. Uniform by default.
         ks: budgets in answers, and in generations where there are as many. 1, 3, 5, 10, … by default.
         oracle: the best that any answer to a problem can earn, by its name; adds the share of it that best@k reaches.
     """
+    pools = [pool for group in groups for pool in group]
     if not pools:
         raise InputError("pools must hold 1 or more pools, not 0")
-    names, notes = _shared_problems(pools)
-    grid, more = _fit_grid(pools, names, ks)
-    tables = [_measure_pool(pool, names, target, grid) for pool in pools]
+    names, notes = shared_problems(pools)
+    grid, more = fit_grid(pools, names, ks)
+    tables = [mean_table([_measure_pool(pool, names, target, grid) for pool in group]) for group in groups]
     if oracle is not None:
         for table in tables:
             _add_shares(table, np.asarray([oracle[name] for name in names]), grid)
     keys = list(dict.fromkeys(key for table in tables for key in table))
-
-    pairs = _pairs(len(pools))
+    pairs = _pairs(len(groups))
     values = [intervals(table) for table in tables]
     changes = [
         intervals({key: tables[a][key] - tables[b][key] for key in keys if key in tables[a] and key in tables[b]})
@@ -119,7 +134,14 @@ def compare(
         )
         for key in keys
     ]
-    return Comparison(tuple(pools), tuple(names), target, pairs, tuple(measures), (*notes, *more))
+    return Comparison(tuple(map(tuple, groups)), tuple(names), target, pairs, tuple(measures), (*notes, *more))
+
+
+def mean_table(tables: Sequence[Table]) -> Table:
+    """Return the mean of tables, problem by problem, of what they all have."""
+    return {
+        key: np.mean([table[key] for table in tables], axis=0) for key in tables[0] if all(key in t for t in tables)
+    }
 
 
 def intervals(table: Table) -> dict[Key, Interval]:
@@ -137,84 +159,6 @@ def intervals(table: Table) -> dict[Key, Interval]:
 def _pairs(pools: int) -> tuple[tuple[int, int], ...]:
     """Return which pools are compared, by their places, the later less the earlier one."""
     return tuple((a, b) for b in range(pools) for a in range(b + 1, pools) if b == 0 or pools <= EACH_WITH_EACH)
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The budgets to report, the same for all pools."""
-
-    answers: tuple[int, ...]
-    generations: tuple[int, ...]
-    tokens: tuple[int, ...]
-    texts: bool = False  # whether all pools have the answers' texts
-
-
-def _shared_problems(pools: Sequence[Pool]) -> tuple[list[str], list[str]]:
-    """Return the problems that all pools have, and notes on those that are left out."""
-    names = [name for name in pools[0].problems if all(name in pool.problems for pool in pools)]
-    if not names:
-        raise InputError(f"the pools must share problems, and {' and '.join(pool.path for pool in pools)} share none")
-    for pool in pools[1:]:
-        for name in names:
-            ours, theirs = pools[0].problems[name].objectives, pool.problems[name].objectives
-            if set(ours) != set(theirs):
-                raise InputError(
-                    f"the pools must have the same objectives: problem {name!r} has {', '.join(ours)} in "
-                    f"{pools[0].path} and {', '.join(theirs)} in {pool.path}"
-                )
-    notes = [
-        f"{len(pool.problems) - len(names)} of {len(pool.problems)} problems of {pool.path} are not in every pool "
-        f"and are left out"
-        for pool in pools
-        if len(pool.problems) > len(names)
-    ]
-    return names, notes
-
-
-def _fit_grid(pools: Sequence[Pool], names: Sequence[str], ks: Sequence[int] | None) -> tuple[Grid, list[str]]:
-    """Return the budgets that every problem of every pool can serve, and notes on those that it cannot."""
-    shared = [[pool.problems[name] for name in names] for pool in pools]
-    everything = [problem for problems in shared for problem in problems]
-    smallest = min(everything, key=lambda problem: len(problem.scores_nD))
-    fewest, fewest_sets = len(smallest.scores_nD), min(len(problem.set_sizes_N) for problem in everything)
-    for k in () if ks is None else ks:
-        if not 1 <= whole_number(k, "k") <= fewest:
-            raise InputError(f"k must lie in 1..{fewest}, the answers of the smallest problem, not {k}")
-    notes = []
-    if fewest < max(len(problem.scores_nD) for problem in everything):
-        notes.append(f"k ends at {fewest}, the answers of problem {smallest.problem!r}; others have more")
-    for pool, problems in zip(pools, shared, strict=True):
-        if missing := sum(problem.missing for problem in problems):
-            notes.append(f"{missing} answers missing from their sets in {pool.path} count as zeros")
-        if pool.set_size is None:
-            notes.append(f"first and set are not reported for {pool.path}: its generations differ in their answers")
-    untold = [pool.path for pool, problems in zip(pools, shared, strict=True) if problems[0].tokens_N is None]
-    if untold:
-        notes.append(f"nothing is reported by tokens: {', '.join(untold)} has no field 'tokens'")
-    tokens = () if untold else _token_budgets(shared)
-    if not (untold or tokens):
-        notes.append("no budget in tokens buys a generation of every pool and is not more than the whole of another")
-    wanted = sorted({*DEFAULT_KS, fewest} if ks is None else set(ks))
-    wanted_sets = sorted({*DEFAULT_KS, fewest_sets} if ks is None else set(ks))
-    if ks is not None and max(ks) > fewest_sets:
-        notes.append(f"by generations k ends at {fewest_sets}: no pool can serve more whole ones for every problem")
-    grid = Grid(
-        answers=tuple(k for k in wanted if k <= fewest),
-        generations=tuple(k for k in wanted_sets if k <= fewest_sets),
-        tokens=tokens,
-        texts=all(problem.answers is not None for problem in everything),
-    )
-    return grid, notes
-
-
-def _token_budgets(shared: Sequence[Sequence[ProblemPool]]) -> tuple[int, ...]:
-    """Return budgets from one generation of the dearest pool to the whole of the cheapest one."""
-    tokens = [[problem.tokens_N for problem in problems if problem.tokens_N is not None] for problems in shared]
-    least = max(float(np.mean([each_N.mean() for each_N in each])) for each in tokens)
-    most = min(float(np.mean([each_N.sum() for each_N in each])) for each in tokens)
-    if least > most:
-        return ()
-    return tuple(sorted({round(budget) for budget in np.geomspace(least, most, TOKEN_BUDGETS)}))
 
 
 def _measure_pool(pool: Pool, names: Sequence[str], target: Mapping[str, float] | None, grid: Grid) -> Table:

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     pictures = [folder / f"best_at_k.{form}" for form in ("png", "svg")]
     draw_curves(found, names, pictures, best)
     page = folder / "report.html"
-    write_page(page, page_data(found, evaluations, names, ", ".join(names), command_line()))
+    write_page(page, page_data(found, [[each] for each in evaluations], names, ", ".join(names), command_line()))
     made = {"oracle": best, "page": str(page), "pictures": [str(picture) for picture in pictures]}
     write_json(folder / "comparison.json", {**comparison_data(found), **made})
     write_text(folder / "comparison.txt", comparison_text(found) + "\n")

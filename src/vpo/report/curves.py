@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from vpo.budgets import Grid
 from vpo.errors import InputError
 from vpo.files import replacing
-from vpo.measure import Comparison, Grid, curve_table, intervals
+from vpo.measure import Comparison, curve_table, intervals, mean_table
 from vpo.pools import Pool
 
 POINTS = 40  # of a curve, at most
@@ -17,7 +18,7 @@ BUDGETS = ("answers", "generations", "tokens")
 
 @dataclass(frozen=True)
 class Curve:
-    """best@k of one pool by one kind of budget: the mean over problems, and its 95% interval."""
+    """best@k of one group of pools by one kind of budget: the mean over problems, and its 95% interval."""
 
     by: str
     budgets: tuple[int, ...]
@@ -27,13 +28,13 @@ class Curve:
 
 
 def curves_of(comparison: Comparison) -> list[list[Curve]]:
-    """Return the curves of each pool of a comparison, over the problems that all pools share."""
-    return [_curves(pool, comparison.problems, comparison.target) for pool in comparison.pools]
+    """Return the curves of each group of a comparison, over the problems that all pools share."""
+    return [_curves(group, comparison.problems, comparison.target) for group in comparison.groups]
 
 
-def _curves(pool: Pool, names: Sequence[str], target: Mapping[str, float] | None) -> list[Curve]:
-    """Return the curves of one pool, each as far as its own answers reach."""
-    problems = [pool.problems[name] for name in names]
+def _curves(group: Sequence[Pool], names: Sequence[str], target: Mapping[str, float] | None) -> list[Curve]:
+    """Return the curves of one group of pools, each as far as their own answers reach."""
+    problems = [pool.problems[name] for pool in group for name in names]
     tokens: tuple[int, ...] = ()
     if problems[0].tokens_N is not None:
         costs = [problem.tokens_N for problem in problems if problem.tokens_N is not None]
@@ -44,7 +45,7 @@ def _curves(pool: Pool, names: Sequence[str], target: Mapping[str, float] | None
         generations=_steps(min(len(problem.set_sizes_N) for problem in problems)),
         tokens=tokens,
     )
-    found = intervals(curve_table(pool, names, target, grid))
+    found = intervals(mean_table([curve_table(pool, names, target, grid) for pool in group]))
     curves = []
     for by in BUDGETS:
         points = [(at, value) for (_, kind, at), value in found.items() if kind == by and isinstance(at, int)]

@@ -27,19 +27,23 @@ SUMMARY += [("diversity", "", "l1"), ("diversity", "", "coverage"), ("share of t
 
 
 def page_data(
-    comparison: Comparison, evaluations: Sequence[Evaluation], names: Sequence[str], title: str, command: str
+    comparison: Comparison,
+    evaluations: Sequence[Sequence[Evaluation]],
+    names: Sequence[str],
+    title: str,
+    command: str,
 ) -> dict[str, Any]:
     """Return the data of the page of a comparison.
 
     Args:
         comparison: what was measured.
-        evaluations: of the same pools, in the same order.
-        names: of the runs.
+        evaluations: of the same groups of pools, in the same order.
+        names: of the groups.
         title: of the page.
         command: what makes the page.
     """
     objectives = comparison.pools[0].objectives or ()
-    pools = [[pool.problems[name] for name in comparison.problems] for pool in comparison.pools]
+    pools = [[pool.problems[name] for pool in group for name in comparison.problems] for group in comparison.groups]
     curves = curves_of(comparison)
     fronts = [_front(pair, pools) for pair in combinations(objectives, 2)]
     return {
@@ -51,15 +55,15 @@ def page_data(
                 "name": name,
                 "curves": [asdict(curve) for curve in curves[place]],
                 "positions": _positions(pools[place], comparison.target) if objectives else [],
-                "training": _training(evaluations[place].folder),
+                "training": _training([each.folder for each in evaluations[place] if each.folder]),
             }
             for place, name in enumerate(names)
         ],
         "fronts": fronts,
         "first_front": _widest(fronts),
-        "gallery": _gallery(comparison, evaluations[0], pools) if objectives else [],
+        "gallery": _gallery(comparison, evaluations[0][0]) if objectives else [],
         "tables": _tables(comparison, names),
-        "commands": [line for each in evaluations for line in each.commands()] + [command],
+        "commands": [line for group in evaluations for each in group for line in each.commands()] + [command],
         "figure_commands": dict.fromkeys(("best", "front", "positions", "training", "gallery", "tables"), command),
     }
 
@@ -104,25 +108,28 @@ def _positions(problems: Sequence[ProblemPool], target: Mapping[str, float] | No
     return [{"mean": scores_nMD[:, place].mean(axis=0).tolist(), "wins": float(wins_M[place])} for place in range(size)]
 
 
-def _training(folder: Path | None) -> dict[str, list[float]]:
-    """Return the metrics of a run's steps worth a curve, averaged over some steps where there are many."""
-    log = Run(folder).metrics if folder else None
-    if log is None or not log.is_file():
+def _training(folders: Sequence[Path]) -> dict[str, list[float]]:
+    """Return the metrics of training worth a curve, averaged over runs, and over steps where there are many."""
+    logs = [log for folder in folders if (log := Run(folder).metrics).is_file()]
+    if not logs:
         return {}
-    rows = [json.loads(line) for line in log.read_text(encoding="utf-8").split("\n") if line]
-    names = [name for name in rows[0] if name.startswith("vpo/objective/")]
+    runs = [[json.loads(line) for line in log.read_text(encoding="utf-8").split("\n") if line] for log in logs]
+    steps = min(len(rows) for rows in runs)
+    names = [name for name in runs[0][0] if name.startswith("vpo/objective/")]
     names += ["vpo/set_reward", "vpo/target", "vpo/diversity", "entropy"]
-    bins = np.array_split(np.arange(len(rows)), min(STEPS_SHOWN, len(rows)))
-    found = {"step": [float(np.mean([rows[place]["step"] for place in each])) for each in bins]}
-    for name in names:
-        if all(name in row for row in rows):
-            label = name.removeprefix("vpo/").removeprefix("objective/").replace("_", " ")
-            found[label] = [round(float(np.mean([rows[place][name] for place in each])), 5) for each in bins]
-    return found
+    bins = np.array_split(np.arange(steps), min(STEPS_SHOWN, steps))
+
+    def curve(name: str) -> list[float]:
+        return [round(float(np.mean([rows[at][name] for rows in runs for at in each])), 5) for each in bins]
+
+    whole = [name for name in names if all(name in row for rows in runs for row in rows)]
+    labels = [name.removeprefix("vpo/").removeprefix("objective/").replace("_", " ") for name in whole]
+    return {"step": curve("step"), **dict(zip(labels, map(curve, whole), strict=True))}
 
 
-def _gallery(comparison: Comparison, first: Evaluation, pools: Sequence[Sequence[ProblemPool]]) -> list[dict[str, Any]]:
-    """Return some problems with the answers of every pool, and lines to draw them where the task can."""
+def _gallery(comparison: Comparison, first: Evaluation) -> list[dict[str, Any]]:
+    """Return some problems with the answers of the first pool of each group, and how to draw them if the task can."""
+    pools = [[pool.problems[name] for name in comparison.problems] for pool in comparison.pools]
     if any(problem.answers is None for problems in pools for problem in problems):
         return []
     task = task_of(first)
