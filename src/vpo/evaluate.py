@@ -1,14 +1,88 @@
-"""From a policy and problems to a pool: sample, parse, score."""
+"""From a policy and problems to a pool: sample, parse, score; and the whole of an evaluation, measured and written."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from vpo.core.arrays import whole_number
 from vpo.errors import InputError
+from vpo.evaluations import Evaluation, check_free, oracle_of, write_answers, write_facts
+from vpo.files import command_line
 from vpo.generate import Sampling, complete
-from vpo.policies import Policy
+from vpo.measure import Comparison, compare
+from vpo.policies import Policy, load, locate
+from vpo.policies.format import PromptFormat
 from vpo.score import Tally, scored_rows
-from vpo.tasks import Task
+from vpo.tables import comparison_data
+from vpo.targets import weights_for
+from vpo.tasks import Task, get
+
+TOKENS_PER_ANSWER = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to evaluate, and how. What is None is as the model was trained.
+
+    Attributes:
+        model: a run, a folder, a name on the hub, or "embedded".
+        task: what to ask.
+        settings: of the task.
+        split: which problems.
+        count: how many of them; all by default.
+        answers: m, how many answers a generation is asked for.
+        pool: answers per problem.
+        target: w*, objective → weight.
+        tokens_per_answer: room for each.
+        sampling: temperature, top_p, batch, seed and thinking, by their names in `Sampling`.
+    """
+
+    model: str
+    task: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    split: str = "test"
+    count: int | None = None
+    answers: int | None = None
+    pool: int = 30
+    target: dict[str, float] | None = None
+    tokens_per_answer: int | None = None
+    sampling: dict[str, Any] = field(default_factory=dict)
+
+
+def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) -> tuple[Comparison, Tally]:
+    """Sample, score and measure what a request asks for; write it into a folder as an evaluation."""
+    check_free(folder, overwrite=overwrite)
+    found = locate(request.model, request.task, request.settings)
+    asked = found.format or PromptFormat(task=found.task)
+    answers = asked.answers if request.answers is None else request.answers
+    asked.check_answers(answers)
+    task = get(found.task, **found.settings)
+    problems = task.problems(request.split, count=request.count)
+    room = request.tokens_per_answer or asked.tokens_per_answer or TOKENS_PER_ANSWER
+    sampling = Sampling(max_new_tokens=room * answers, **request.sampling)
+    target = request.target or asked.target
+    weights = weights_for(target, task.names).tolist() if target else task.weights
+    tally = Tally()
+    stated = weights if asked.target_in_prompt else None
+    rows = evaluate(load(found.path), task, problems, answers, request.pool, sampling, tally, stated)
+    tally.target = dict(zip(task.names, weights, strict=True))
+    pool = write_answers(folder, rows)
+    facts = {
+        "command": command_line(),
+        "model": request.model,
+        "task": found.task,
+        "task_settings": found.settings,
+        "split": request.split,
+        "problems": len(problems),
+        "answers_per_generation": answers,
+        "sampling": asdict(sampling),
+        **tally.data(),
+    }
+    oracle = oracle_of([Evaluation(pool, facts)], tally.target)
+    comparison = compare([pool], target=tally.target, oracle=oracle)
+    write_facts(folder, {**facts, **comparison_data(comparison)})
+    return comparison, tally
 
 
 def evaluate(

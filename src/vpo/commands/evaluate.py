@@ -1,10 +1,9 @@
 """`vpo eval`: sample a pool of answers from a model, score it, measure it."""
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 
-from vpo.commands.arguments import Commands, add_json, add_target, as_json, plain, setting, task_settings
+from vpo.commands.arguments import Commands, add_json, add_target, plain, setting, task_settings
 
 
 def add(commands: Commands) -> None:
@@ -43,58 +42,32 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate a model and print what was found."""
-    from vpo.evaluate import evaluate
-    from vpo.evaluations import POOL, Evaluation, check_free, oracle_of, write_answers, write_facts
-    from vpo.files import command_line
-    from vpo.generate import Sampling
-    from vpo.measure import compare
-    from vpo.policies import load, locate
-    from vpo.policies.format import PromptFormat
-    from vpo.score import Tally
-    from vpo.tables import comparison_data, comparison_text, tally_text
-    from vpo.targets import parse_target, weights_for
-    from vpo.tasks import get
+    from vpo.evaluate import Request, evaluate_into
+    from vpo.evaluations import FACTS, POOL
+    from vpo.tables import comparison_text, tally_text
+    from vpo.targets import parse_target
 
-    found = locate(options.model, options.task, task_settings(options))
-    asked = found.format or PromptFormat(task=found.task)
-    answers = asked.answers if options.answers is None else options.answers
-    asked.check_answers(answers)
-    task = get(found.task, **found.settings)
-    is_run = (Path(options.model) / "config.toml").is_file()
-    folder = Path(options.out or (options.model if is_run else f"runs/{task.name}-{Path(options.model).name}"))
-    check_free(folder, overwrite=options.overwrite)
-    problems = task.problems(options.split, count=options.count)
-    sampling = Sampling(
-        temperature=options.temperature,
-        top_p=options.top_p,
-        max_new_tokens=(options.max_tokens or asked.tokens_per_answer or 256) * answers,
-        batch=options.batch,
-        seed=options.seed,
-        thinking=options.thinking,
+    request = Request(
+        model=options.model,
+        task=options.task,
+        settings=task_settings(options),
+        split=options.split,
+        count=options.count,
+        answers=options.answers,
+        pool=options.pool,
+        target=parse_target(options.target) if options.target else None,
+        tokens_per_answer=options.max_tokens,
+        sampling={name: getattr(options, name) for name in ("temperature", "top_p", "batch", "seed", "thinking")},
     )
-    tally = Tally()
-    target = parse_target(options.target) if options.target else asked.target
-    weights = weights_for(target, task.names).tolist() if target else task.weights
-    stated = weights if asked.target_in_prompt else None
-    rows = evaluate(load(found.path), task, problems, answers, options.pool, sampling, tally, stated)
-    tally.target = dict(zip(task.names, weights, strict=True))
-    pool = write_answers(folder, rows)
-    facts = {
-        "command": command_line(),
-        "model": options.model,
-        "task": found.task,
-        "task_settings": found.settings,
-        "split": options.split,
-        "problems": len(problems),
-        "answers_per_generation": answers,
-        "sampling": asdict(sampling),
-        **tally.data(),
-    }
-    oracle = oracle_of([Evaluation(pool, facts)], tally.target)
-    comparison = compare([pool], target=tally.target, oracle=oracle)
-    write_facts(folder, {**facts, **comparison_data(comparison)})
+    is_run = (Path(options.model) / "config.toml").is_file()
+    folder = Path(options.out or (options.model if is_run else f"runs/{_name(options.task)}-{_name(options.model)}"))
+    found, tally = evaluate_into(folder, request, overwrite=options.overwrite)
     if options.json:
-        print(as_json({**facts, **comparison_data(comparison)}))
+        print((folder / FACTS).read_text(encoding="utf-8").rstrip())
     else:
-        print(plain(f"{tally_text(tally, str(folder / POOL))}\n\n{comparison_text(comparison)}"))
+        print(plain(f"{tally_text(tally, str(folder / POOL))}\n\n{comparison_text(found)}"))
     return 0
+
+
+def _name(path: str | None) -> str:
+    return Path(path).stem if path else "model"
