@@ -42,12 +42,12 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
 DETAILS = {"pass@k", *DIVERSITY} - {"l1", "coverage"}
 
 
-def comparison_text(comparison: Comparison, *, brief: bool = False) -> str:
+def comparison_text(comparison: Comparison, *, brief: bool = False, names: Sequence[str] | None = None) -> str:
     """Return a comparison as tables: a row for each measure, a column for each pool and each difference."""
     if brief:
         kept = [each for each in comparison.measures if not {each.section, each.at} & DETAILS]
         comparison = replace(comparison, measures=tuple(kept))
-    names = short_names(comparison)
+    names = names or short_names(comparison)
     pairs = [f"{names[a]} − {names[b]}" for a, b in comparison.pairs]
     lines = [_summary(comparison), ""]
     if len(pairs) > 1:  # side by side they would be too wide

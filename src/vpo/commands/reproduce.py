@@ -1,0 +1,87 @@
+"""`vpo reproduce`: every method side by side, several seeds, on one page."""
+
+import argparse
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from vpo.commands.arguments import Commands, add_json, as_json, plain
+from vpo.errors import InputError
+
+
+def add(commands: Commands) -> None:
+    """Add `vpo reproduce`."""
+    command = commands.add_parser(
+        "reproduce",
+        help="train every method with several seeds, and show them on one page",
+        description="Train every method from the same policy, at the best of some learning rates, chosen on validation "
+        "mazes; then with several seeds; and measure them all, and the untrained policy, on test mazes that nobody "
+        "saw. What is there already is not done again.",
+    )
+    command.add_argument("task", metavar="TASK", help="maze")
+    command.add_argument("--out", metavar="FOLDER", help="for everything (reproduced/TASK-SIZE)")
+    command.add_argument("--small", action="store_true", help="a plan for minutes on a CPU, to see that it works")
+    command.add_argument("--jobs", type=int, metavar="N", help="runs at once (8 on a GPU, else 1)")
+    plan = command.add_argument_group("the plan", argument_default=argparse.SUPPRESS)
+    plan.add_argument("--size", type=int, help="of the mazes (9)")
+    plan.add_argument("--model", help="the policy to start from (embedded)")
+    plan.add_argument("--methods", type=_names, metavar="NAME,…", help="all ten; settings as vpo_anchored:anchor=0.7")
+    plan.add_argument("--rates", type=_numbers, metavar="RATE,…", help="learning rates to choose from")
+    for name, what in (
+        ("seeds", "how many"),
+        ("steps", "of training"),
+        ("prompts", "mazes a step"),
+        ("group", "rollouts per maze"),
+        ("warmup-steps", "over which the rate rises"),
+        ("validation", "mazes to choose rates on"),
+        ("test", "mazes to report on"),
+        ("pool", "answers per maze"),
+    ):
+        plan.add_argument(f"--{name}", type=int, metavar="N", help=what)
+    plan.add_argument("--kl", type=float, metavar="BETA", help="weight of the KL term")
+    add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Reproduce, and print the table and where the page is."""
+    from vpo.files import command_line, write_json
+    from vpo.report.data import page_data
+    from vpo.report.page import write_page
+    from vpo.reproduce import SMALL, Plan, reproduce
+    from vpo.tables import comparison_data, comparison_text
+
+    if options.task != "maze":
+        raise InputError(f"there is nothing to reproduce of task {options.task!r}: there is maze")
+    named = [each.name for each in fields(Plan) if hasattr(options, each.name)]
+    given: dict[str, Any] = {name: getattr(options, name) for name in named}
+    plan = replace(SMALL if options.small else Plan(), **given)
+    folder = Path(options.out or f"reproduced/maze-{plan.size}")
+    comparison, evaluations, results = reproduce(plan, folder, options.jobs or _jobs())
+    data = {**results, **comparison_data(comparison)}
+    write_json(folder / "results.json", data)
+    title = f"maze {plan.size} × {plan.size}: every method, {plan.seeds} seeds"
+    write_page(folder / "report.html", page_data(comparison, evaluations, results["names"], title, command_line()))
+    if options.json:
+        print(as_json(data))
+    else:
+        text = comparison_text(comparison, brief=True, names=results["names"])
+        print(plain(f"{text}\n\nthe page: {folder}/report.html; every number: {folder}/results.json"))
+    return 0
+
+
+def _jobs() -> int:
+    import torch
+
+    return 8 if torch.cuda.is_available() else 1
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be numbers such as 3e-5,1e-4, not {text!r}") from None

@@ -1,0 +1,261 @@
+"""Every method side by side: rates chosen on validation problems, then several seeds on test problems that nobody saw.
+
+A folder holds it all, and a call that was interrupted goes on with what is missing:
+
+=============================  =======================================================================================
+``plan.toml``                  what is trained and how; another plan needs another folder
+``runs/METHOD-RATE-SEED``      a run folder each; its ``validation/`` is an evaluation, so is the run itself, on test
+``runs/base``, ``base_single`` evaluations of the untrained policy, asked for sets and for single answers
+``results.json``               the rates and why, every seed, and the comparison
+``report.html``                the page
+=============================  =======================================================================================
+"""
+
+import json
+import multiprocessing
+import os
+import traceback
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vpo import runs
+from vpo.config import EMBEDDED, TrainConfig
+from vpo.errors import InputError
+from vpo.evaluate import Request, evaluate_into
+from vpo.evaluations import FACTS, Evaluation, oracle_of, read_evaluation
+from vpo.files import command_line, write_text
+from vpo.measure import Comparison, compare, compare_groups
+from vpo.methods import METHODS
+from vpo.methods import get as get_method
+from vpo.progress import progress
+
+CHOSEN_BY = (1, 3, 5, 10, 30)  # a rate is chosen by the mean of best@k over these
+BASES = {"base": None, "base_single": 1}  # and how many answers they are asked for; None is what sets have
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is trained, and on what it is measured.
+
+    Attributes:
+        size: of the mazes.
+        model: the policy that all start from.
+        methods: names, each optionally with settings: "vpo_anchored:anchor=0.7".
+        rates: learning rates to choose from, for each method.
+        seeds: how many.
+        steps: of training.
+        prompts: mazes a step.
+        group: rollouts per maze.
+        warmup_steps: over which the rate rises.
+        kl: weight of the KL term.
+        validation: mazes to choose rates on.
+        test: mazes to report on.
+        pool: answers per maze.
+    """
+
+    size: int = 9
+    model: str = EMBEDDED
+    methods: tuple[str, ...] = tuple(METHODS)
+    rates: tuple[float, ...] = (3e-5, 1e-4, 3e-4)
+    seeds: int = 3
+    steps: int = 100
+    prompts: int = 64
+    group: int = 8
+    warmup_steps: int = 10
+    kl: float = 0.0
+    validation: int = 100
+    test: int = 200
+    pool: int = 30
+
+    def __post_init__(self) -> None:
+        """Refuse a plan without methods, rates or seeds."""
+        for name in ("methods", "rates"):
+            if not getattr(self, name):
+                raise InputError(f"{name} must name 1 or more")
+        if self.seeds < 1:
+            raise InputError(f"seeds must be 1 or more, not {self.seeds}")
+        for method in self.methods:
+            split_method(method)
+
+    def config(self, method: str, rate: float, seed: int) -> TrainConfig:
+        """Return the settings of one run."""
+        name, settings = split_method(method)
+        return TrainConfig(
+            task="maze",
+            method=name,
+            method_settings=settings,
+            model=self.model,
+            task_settings={"size": self.size},
+            steps=self.steps,
+            prompts=self.prompts,
+            group=self.group,
+            learning_rate=rate,
+            warmup_steps=self.warmup_steps,
+            kl=self.kl,
+            seed=seed,
+            save_every=max(1, self.steps // 4),
+            keep_checkpoints=1,
+        )
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: trained, then evaluated on some problems. No method is the untrained policy."""
+
+    folder: Path
+    plan: Plan
+    method: str | None
+    rate: float
+    seed: int
+    split: str
+    answers: int | None = None
+
+    @property
+    def evaluation(self) -> Path:
+        """Where the evaluation goes."""
+        return self.folder / "validation" if self.split == "validation" else self.folder
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do."""
+        return (self.evaluation / FACTS).is_file()
+
+
+def split_method(text: str) -> tuple[str, dict[str, Any]]:
+    """Read "vpo_anchored:anchor=0.7:answers=4" as a method and its settings."""
+    name, *parts = text.split(":")
+    settings = {}
+    for part in parts:
+        key, _, value = part.partition("=")
+        try:
+            settings[key] = json.loads(value)
+        except ValueError:
+            raise InputError(f"a setting of a method must be written KEY=NUMBER, not {part!r}") from None
+    get_method(name, **settings)
+    return name, settings
+
+
+# Minutes on a CPU.
+SMALL = Plan(size=7, rates=(2e-4,), seeds=1, steps=10, prompts=8, warmup_steps=3, validation=10, test=20)
+
+
+def reproduce(plan: Plan, folder: Path, jobs: int) -> tuple[Comparison, list[list[Evaluation]], dict[str, Any]]:
+    """Train and evaluate everything that is missing, and return the comparison, its evaluations and all results."""
+    _same_plan(plan, folder)
+    place = folder / "runs"
+    place.mkdir(exist_ok=True)
+    tried = {
+        method: [_job(place, plan, method, rate, 0, "validation") for rate in plan.rates] for method in plan.methods
+    }
+    methods = [get_method(name, **settings) for name, settings in map(split_method, plan.methods)]
+    answers = max(method.answers for method in methods)
+    bases = [Job(place / name, plan, None, 0.0, 0, "test", single or answers) for name, single in BASES.items()]
+    with _workers(jobs) as pool:
+        _finish(pool, [*bases, *(job for each in tried.values() for job in each)], "choosing rates")
+        chosen = {method: _choose(each) for method, each in tried.items()}
+        reported = {
+            method: [_job(place, plan, method, chosen[method]["rate"], seed, "test") for seed in range(plan.seeds)]
+            for method in plan.methods
+        }
+        _finish(pool, [job for each in reported.values() for job in each], "seeds")
+    groups = {job.folder.name: [job] for job in bases} | reported
+    first = "vpo" if "vpo" in groups else next(iter(reported))
+    names = [first, *(name for name in groups if name != first)]
+    evaluations = [[read_evaluation(job.folder) for job in groups[name]] for name in names]
+    flat = [each for group in evaluations for each in group]
+    target = flat[0].facts["target"]
+    oracle = oracle_of(flat, target)
+    comparison = compare_groups([[each.pool for each in group] for group in evaluations], target=target, oracle=oracle)
+    seeds = {name: [_measures(each, oracle) for each in group] for name, group in zip(names, evaluations, strict=True)}
+    results = {"command": command_line(), "plan": asdict(plan), "names": names, "rates": chosen, "seeds": seeds}
+    return comparison, evaluations, results
+
+
+def _same_plan(plan: Plan, folder: Path) -> None:
+    """Write the plan into a new folder, and refuse to go on with another one."""
+    import tomli_w
+
+    path = folder / "plan.toml"
+    settings = asdict(plan)
+    text = tomli_w.dumps({name: list(each) if isinstance(each, tuple) else each for name, each in settings.items()})
+    if path.is_file() and path.read_text(encoding="utf-8") != text:
+        raise InputError(f"{folder}: there is another plan in it already: choose another folder with --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(path, text)
+
+
+def _job(place: Path, plan: Plan, method: str, rate: float, seed: int, split: str) -> Job:
+    name = method.replace(":", "-").replace("=", "")
+    return Job(place / f"{name}-{rate:g}-{seed}", plan, method, rate, seed, split)
+
+
+def _workers(jobs: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+
+
+def _finish(pool: ProcessPoolExecutor, jobs: Sequence[Job], label: str) -> None:
+    """Do what is missing, several at once; the first that fails is named once the others are done."""
+    missing: list[Future[str | None]] = [pool.submit(do, job) for job in jobs if not job.done]
+    failures = [failure for each in progress(as_completed(missing), label, len(missing)) if (failure := each.result())]
+    if failures:
+        raise InputError(f"{len(failures)} of {len(missing)} runs failed: {failures[0]}")
+
+
+def do(job: Job) -> str | None:
+    """Train and evaluate one run, in a process of its own; return what went wrong."""
+    from vpo.train import resume, train
+
+    job.folder.parent.mkdir(parents=True, exist_ok=True)
+    log = job.folder.with_name(f"{job.folder.name}.log")
+    with open(log, "a") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    try:
+        if job.method is not None and not runs.Run(job.folder).finished:
+            config = job.plan.config(job.method, job.rate, job.seed)
+            outcome = resume(job.folder) if job.folder.exists() else train(config, job.folder)
+            if not outcome.finished:
+                return f"{job.folder}: interrupted"
+        model = job.plan.model if job.method is None else str(job.folder)
+        request = Request(
+            model=model,
+            task="maze",
+            settings={"size": job.plan.size},
+            split=job.split,
+            count=job.plan.validation if job.split == "validation" else job.plan.test,
+            answers=job.answers,
+            pool=job.plan.pool,
+        )
+        evaluate_into(job.evaluation, request)
+    except Exception as error:  # the others go on
+        traceback.print_exc()
+        return f"{job.folder}: {error} (see {log})"
+    return None
+
+
+def _choose(jobs: Sequence[Job]) -> dict[str, Any]:
+    """Return the rate whose best@k, averaged over some k, is best on the validation problems, and what each got."""
+    scores = {job.rate: _validation_score(read_evaluation(job.evaluation)) for job in jobs}
+    return {"rate": max(scores, key=scores.__getitem__), "validation": scores}
+
+
+def _validation_score(evaluation: Evaluation) -> float:
+    ks = [k for k in CHOSEN_BY if k <= min(len(each.scores_nD) for each in evaluation.pool.problems.values())]
+    found = compare([evaluation.pool], target=evaluation.facts["target"], ks=ks)
+    best = [each.values[0] for each in found.measures if (each.section, each.by) == ("best@k", "answers")]
+    return float(np.mean([value.mean for value in best if value is not None]))
+
+
+def _measures(evaluation: Evaluation, oracle: dict[str, float] | None) -> list[dict[str, Any]]:
+    """Return every measure of one seed, without its interval."""
+    found = compare([evaluation.pool], target=evaluation.facts["target"], oracle=oracle)
+    return [
+        {"section": each.section, "by": each.by, "at": each.at, "mean": each.values[0].mean}
+        for each in found.measures
+        if each.values[0]
+    ]
