@@ -96,6 +96,25 @@ def test_no_oracle_for_different_tasks_or_for_bare_pools(runs, tmp_path):
     assert oracle_of([one, read_evaluation(f"{runs[0]}/{POOL}")], WEIGHTS) is None
 
 
+def test_without_a_target_the_oracle_is_that_of_all_objectives_alike(runs):
+    evaluation = read_evaluation(runs[0])
+    assert oracle_of([evaluation], None) == oracle_of([evaluation], WEIGHTS)
+
+
+def test_different_targets_must_be_chosen_from(runs, tmp_path, capsys):
+    other = make_evaluation(tmp_path / "other", 3, 1, target={"gold": 1.0})
+    assert main(["compare", runs[0], other]) == 2
+    assert "evaluated under different targets: choose one with --target" in capsys.readouterr().err
+    assert main(["compare", runs[0], other, "--target", "gold=1", "--out", str(tmp_path / "out")]) == 0
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}"])
+def test_a_broken_evaluation_is_one_line(runs, text, tmp_path, capsys):
+    (tmp_path / "grpo" / FACTS).write_text(text)
+    assert main(["compare", runs[0]]) == 2
+    assert capsys.readouterr().err.startswith(f"vpo: error: {tmp_path / 'grpo' / FACTS}: ")
+
+
 def test_the_points_of_the_curves_are_the_numbers_of_the_table(runs):
     pools = [read_evaluation(run).pool for run in runs]
     found = compare(pools, target=WEIGHTS)
@@ -130,6 +149,8 @@ def test_an_evaluation_is_not_overwritten_unless_asked_and_is_whole_or_absent(ru
     with pytest.raises(ValueError, match="a pool must hold 1 or more rows"):
         write_answers(folder, [])
     assert not (folder / FACTS).exists()
+    with pytest.raises(ValueError, match="there is an evaluation already"):  # its pool is there
+        check_free(folder, overwrite=False)
     assert main(["compare", str(folder)]) == 2
     assert f"{folder}: there is no evaluation here; make one: vpo eval {folder}" in capsys.readouterr().err
 

@@ -59,6 +59,8 @@ def test_a_task_is_needed():
         ("setps = 3", "setting 'setps' is not known: did you mean 'steps'?"),
         ("steps = ", "the file is not TOML"),
         ("xyz = 1", "setting 'xyz' is not known: there are task, method"),
+        ("task_settings = 3", "task_settings must be a table, not 3"),
+        ('trainer = "abc"', "trainer must be a table, not 'abc'"),
     ],
 )
 def test_a_bad_file_is_named(tmp_path, text, message):

@@ -206,7 +206,7 @@ def test_the_table_marks_certain_differences(tmp_path, scores):
         ("=1", "target must be written NAME=WEIGHT"),
         ("gold=-1", "weights of 0 or more, not 'gold=-1'"),
         ("gold=nan", "weights of 0 or more, not 'gold=nan'"),
-        ("gold=0", "target must hold weights of a sum greater than 0 and finite, not 'gold=0'"),
+        ("gold=0", "target must hold weights of 0 or more, of a sum greater than 0 and finite, not {'gold': 0.0}"),
         ("gold=1,gold=2", "names 'gold' twice"),
         ("", "target must be written NAME=WEIGHT"),
     ],

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,8 +23,10 @@ from vpo import runs
 from vpo.cli import main
 from vpo.config import TrainConfig, config_of, read_settings
 from vpo.engines.watch import Watch
+from vpo.evaluate import Request, evaluate_into
+from vpo.policies import locate
 from vpo.runs import Run
-from vpo.train import resume, train
+from vpo.train import _go_on, prepare, resume, train
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -125,7 +128,7 @@ def stop_after(monkeypatch, step):
     [
         {},
         {"method": "gdpo", "trainer": {"num_iterations": 2}},
-        {"method": "goal_conditioned", "kl": 0.1},
+        {"method": "grpo", "kl": 0.1},
         {"method": "dr_grpo", "lora": 4},
         {"method": "random_weighting", "schedule": "cosine"},
     ],
@@ -217,6 +220,53 @@ def test_a_finished_run_is_left_alone(whole, capsys):
     assert (whole / "metrics.jsonl").stat().st_mtime_ns == before
 
 
+def test_a_run_that_another_process_finished_is_left_alone(whole):
+    before = (whole / "metrics.jsonl").read_text()
+    outcome = _go_on(Run(whole), prepare(SMALL))  # as if it had found the run unfinished before it held it
+    assert outcome.finished
+    assert (whole / "metrics.jsonl").read_text() == before
+
+
+def test_a_resumed_run_keeps_the_note_of_its_beginning(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["vpo", "train", "maze", "--out", "my run"])
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        train(replace(SMALL, steps=3), tmp_path / "run")
+    monkeypatch.setattr(sys, "argv", ["vpo", "train", "--resume", "my run"])
+    resume(tmp_path / "run")
+    notes = Run(tmp_path / "run").notes()
+    assert notes["command"] == "vpo train maze --out 'my run'"
+    assert [each["command"] for each in notes["resumed"]] == ["vpo train --resume 'my run'"]
+
+
+def test_a_checkpoint_knows_how_it_is_asked(whole):
+    found = locate(str(whole / "checkpoints" / "checkpoint-2"), None, {})
+    assert (found.task, found.format.answers, found.settings) == ("maze", 3, {"size": 7, "compact": True})
+
+
+def test_files_of_a_model_are_readable_like_others(whole):
+    assert {path.stat().st_mode & 0o777 for path in (whole / "model").iterdir()} == {0o666 & ~umask()}
+
+
+def umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_a_model_that_reads_weightings_is_told_one(tmp_path):
+    model = save_tiny_model(tmp_path / "tiny")
+    config = replace(SMALL, model=model, steps=2, tokens_per_answer=8, method="goal_conditioned")
+    run = train(config, tmp_path / "run").run
+    rollouts = [json.loads(line) for line in run.rollouts.read_text().splitlines()]
+    assert "What counts in this answer: " in rollouts[0]["prompt"][0]["content"]
+    asked = json.loads((run.model / "vpo.json").read_text())
+    assert asked["target_in_prompt"]
+    assert "completion 25%, gold 25%" in asked["example"][0]["content"]  # w*, which evaluation asks for
+    rows = evaluate_into(tmp_path / "evaluated", Request(model=str(run.folder), count=2, pool=2))[1]
+    assert rows.completions == 4
+
+
 @pytest.mark.parametrize("kind", ["qwen3", "llama"])
 def test_any_model_with_a_chat_template_trains(kind, tmp_path):
     model = save_tiny_model(tmp_path / "tiny", kind)
@@ -242,7 +292,7 @@ def test_a_model_of_a_run_is_trained_further(whole, tmp_path):
 def test_trackers_write_into_the_run(tmp_path):
     pytest.importorskip("tensorboard")
     train(replace(SMALL, steps=1, report_to=["tensorboard"]), tmp_path / "run")
-    assert list((tmp_path / "run").rglob("events.out.tfevents*"))
+    assert list((tmp_path / "run" / "tensorboard").glob("events.out.tfevents*"))
 
 
 def test_a_disk_that_fills_up_is_one_line(tmp_path, capsys, monkeypatch):
@@ -287,6 +337,16 @@ def test_a_disk_that_is_too_small_is_said_before(tmp_path, capsys, monkeypatch):
             "set learning_rate of the run, not learning_rate",
         ),
         (["maze", "--trainer-set", "output_dir=x"], "output_dir of the trainer cannot be set: the run folder"),
+        (["maze", "--trainer-set", "steps_per_generation=4"], "cannot be set: a step is one batch of rollouts"),
+        (["maze", "--trainer-set", "sync_ref_model=true"], "cannot be set: a resumed run would end elsewhere"),
+        (["maze", "--trainer-set", "save_only_model=true"], "cannot be set: a resumed run would end elsewhere"),
+        (["maze", "--trainer-set", "eval_strategy=steps"], "cannot be set: vpo eval evaluates"),
+        (["maze", "--trainer-set", "num_iterations=0"], "num_iterations of the trainer must be 1 or more, not 0"),
+        (["maze", "--trainer-set", "epsilon_high=abc"], "epsilon_high of the trainer must be a number, not 'abc'"),
+        (["maze", "--trainer-set", "min_p=null"], "min_p of the trainer must be a number, not None"),
+        (["maze", "--schedule", "warmup_stable_decay"], "the trainer refuses its settings ("),
+        (["maze", "--method", "goal_conditioned"], "states a weighting in each prompt, which this model never learned"),
+        (["maze", "--model", "./nowhere"], "./nowhere: there is no such folder (of a model)"),
         (["maze", "--trainer-set", "epsilon_hihg=1"], "has no setting 'epsilon_hihg': did you mean 'epsilon_high'?"),
         (["maze", "--schedule", "linaer"], "the settings of the trainer do not fit each other"),
         (["maze", "--precision", "bfloat16"], "precision must be float32 on a CPU"),
@@ -304,7 +364,7 @@ def test_a_disk_that_is_too_small_is_said_before(tmp_path, capsys, monkeypatch):
 def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.chdir(tmp_path)
-    if "--trainer-set" in arguments or "--target" in arguments or "--out" in arguments or "--schedule" in arguments:
+    if {"--trainer-set", "--target", "--out", "--schedule"} & set(arguments):
         arguments = [*arguments, "--set", "size=7"]
     assert main(["train", *arguments]) == 2
     captured = capsys.readouterr()
@@ -325,3 +385,46 @@ def test_options_come_before_the_file(tmp_path, monkeypatch, capsys):
     assert (config["method"], config["steps"], config["prompts"]) == ("grpo", 1, 2)
     assert config["method_settings"] == {"answers": 1}  # those of the file are another method's
     assert (tmp_path / "runs" / "maze-grpo" / "model").is_dir()
+
+
+def test_weights_of_a_target_are_scaled_in_a_file_as_in_an_option(tmp_path):
+    config = replace(SMALL, steps=1, target={"gold": 1, "diamond": 3})
+    run = train(config, tmp_path / "run").run
+    assert run.config().target == {"gold": 0.25, "diamond": 0.75}
+
+
+def test_several_processes_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert main(["train", *ARGUMENTS, "--out", str(tmp_path / "run")]) == 2
+    assert "vpo train runs in 1 process, not 2" in capsys.readouterr().err
+
+
+OWN_TASK = Path(__file__).parent.parent / "examples" / "own_task.py"
+
+
+def test_a_task_of_ones_own_is_trained_evaluated_and_compared_and_may_move(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN_TASK.read_text())
+    model = save_tiny_model(tmp_path / "tiny")
+    few = ["--steps", "1", "--prompts", "2", "--group", "2", "--tokens-per-answer", "4"]
+    assert main(["train", "mine.py", "--model", model, *few, "--split", "test"]) == 0
+    (run,) = (tmp_path / "runs").iterdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert main(["eval", str(run), "--count", "2", "--pool", "3"]) == 0
+    (tmp_path / "mine.py").rename(tmp_path / "moved.py")
+    arguments = [
+        "eval",
+        str(run),
+        "--task",
+        str(tmp_path / "moved.py"),
+        "--count",
+        "2",
+        "--pool",
+        "3",
+        "--out",
+        "again",
+    ]
+    assert main(arguments) == 0
+    assert main(["compare", str(run)]) == 0  # its task is gone, and with it the oracle alone
+    capsys.readouterr()

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from vpo.errors import InputError
 
@@ -100,8 +100,8 @@ class TrainConfig:
         """Refuse values of the wrong kind, and numbers that mean nothing."""
         for name, kind in get_type_hints(TrainConfig).items():
             value = getattr(self, name)
-            if not _fits(value, kind):
-                raise InputError(f"{name} must be {_kind_name(kind)}, not {value!r}")
+            if not fits(value, kind):
+                raise InputError(f"{name} must be {kind_name(kind)}, not {value!r}")
         positive = ("problems", "steps", "prompts", "micro_batch", "tokens_per_answer", "save_every", "rollouts_every")
         for name, least in {**dict.fromkeys(positive, 1), "keep_checkpoints": 1, "warmup_steps": 0, "lora": 0}.items():
             value = getattr(self, name)
@@ -150,6 +150,9 @@ def read_settings(path: str | Path) -> dict[str, Any]:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
             raise InputError(f"{path}: setting {name!r} is not known: {hint}")
+        kind = get_type_hints(TrainConfig)[name]
+        if not fits(found[name], kind):
+            raise InputError(f"{path}: {name} must be {kind_name(kind)}, not {found[name]!r}")
     return found
 
 
@@ -167,23 +170,28 @@ def as_toml(config: TrainConfig) -> str:
     return tomli_w.dumps({name: value for name, value in asdict(config).items() if value is not None})
 
 
-def _fits(value: Any, kind: Any) -> bool:
+def fits(value: Any, kind: Any) -> bool:
     """Return whether a value is of a kind; a whole number is a float too, and true is neither."""
-    if get_origin(kind) in (Union, UnionType):
-        return any(_fits(value, each) for each in get_args(kind))
-    if get_origin(kind) is list:
-        return isinstance(value, list) and all(_fits(each, get_args(kind)[0]) for each in value)
-    if get_origin(kind) is dict:
-        return isinstance(value, dict) and all(_fits(each, get_args(kind)[1]) for each in value.values())
-    if kind is Any:
+    origin = get_origin(kind)
+    if origin in (Union, UnionType):
+        return any(fits(value, each) for each in get_args(kind))
+    if origin is Literal:
+        return value in get_args(kind)
+    if origin is list:
+        return isinstance(value, list) and all(fits(each, get_args(kind)[0]) for each in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(fits(each, get_args(kind)[1]) for each in value.values())
+    if kind is Any or not isinstance(kind, type):
         return True
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, int | float) if kind is float else isinstance(value, kind)
 
 
-def _kind_name(kind: Any) -> str:
-    kinds = [each for each in get_args(kind) if each is not type(None)] if get_origin(kind) is UnionType else [kind]
-    names = {int: "a whole number", float: "a number", str: "text"}
+def kind_name(kind: Any) -> str:
+    """Return what a value of a kind is, in words."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
     origins = {list: "a list of texts", dict: "a table"}
-    return names.get(kinds[0]) or origins[get_origin(kinds[0])]
+    words = [names.get(each) or origins.get(get_origin(each) or each) for each in kinds]
+    return " or ".join(dict.fromkeys(word for word in words if word)) or "of another kind"

@@ -8,7 +8,7 @@ from typing import Any
 from vpo.core.arrays import whole_number
 from vpo.errors import InputError
 from vpo.evaluations import Evaluation, check_free, oracle_of, write_answers, write_facts
-from vpo.files import command_line
+from vpo.files import command_line, disk_full
 from vpo.generate import Sampling, complete
 from vpo.measure import Comparison, compare
 from vpo.policies import Policy, load, locate
@@ -59,7 +59,8 @@ def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) ->
     asked.check_answers(answers)
     task = get(found.task, **found.settings)
     problems = task.problems(request.split, count=request.count)
-    room = request.tokens_per_answer or asked.tokens_per_answer or TOKENS_PER_ANSWER
+    trained_for = asked.tokens_per_answer or TOKENS_PER_ANSWER
+    room = trained_for if request.tokens_per_answer is None else request.tokens_per_answer
     sampling = Sampling(max_new_tokens=room * answers, **request.sampling)
     target = request.target or asked.target
     weights = weights_for(target, task.names).tolist() if target else task.weights
@@ -67,7 +68,8 @@ def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) ->
     stated = weights if asked.target_in_prompt else None
     rows = evaluate(load(found.path), task, problems, answers, request.pool, sampling, tally, stated)
     tally.target = dict(zip(task.names, weights, strict=True))
-    pool = write_answers(folder, rows)
+    with disk_full(folder, hint="make room, and evaluate again"):
+        pool = write_answers(folder, rows)
     facts = {
         "command": command_line(),
         "model": request.model,

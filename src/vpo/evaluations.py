@@ -14,6 +14,7 @@ from vpo.files import write_json
 from vpo.pools import Pool, read_pool, write_pool
 from vpo.row_files import Row
 from vpo.runs import Run
+from vpo.targets import weights_for
 from vpo.tasks import Task, get
 
 POOL, FACTS = "pool.parquet", "eval.json"
@@ -41,7 +42,7 @@ class Evaluation:
 
 def check_free(folder: Path, *, overwrite: bool) -> None:
     """Refuse a folder that holds an evaluation already."""
-    if (folder / FACTS).exists() and not overwrite:
+    if any((folder / name).exists() for name in (FACTS, POOL)) and not overwrite:
         raise InputError(
             f"{folder}: there is an evaluation already: choose another folder with --out, or give --overwrite"
         )
@@ -69,19 +70,30 @@ def read_evaluation(path: str | Path) -> Evaluation:
         raise InputError(f"{path}: there is no such run, folder or pool")
     if not (path / FACTS).is_file():
         raise InputError(f"{path}: there is no evaluation here; make one: vpo eval {path}")
-    return Evaluation(read_pool(path / POOL), json.loads((path / FACTS).read_text(encoding="utf-8")), path)
+    try:
+        facts = json.loads((path / FACTS).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path / FACTS}: the file is not JSON ({error})") from None
+    if not isinstance(facts, dict) or not {"task", "task_settings", "split", "problems", "target"} <= facts.keys():
+        raise InputError(f"{path / FACTS}: this is not what vpo eval writes; make it anew: vpo eval … --overwrite")
+    return Evaluation(read_pool(path / POOL), facts, path)
 
 
 def task_of(evaluation: Evaluation) -> Task[Any] | None:
-    """Return the task that an evaluation asked, or None for a pool of other origin."""
+    """Return the task that an evaluation asked, or None for a pool of other origin, or where it is gone."""
     facts = evaluation.facts
-    return get(facts["task"], **facts["task_settings"]) if "task" in facts else None
+    try:
+        return get(facts["task"], **facts["task_settings"]) if "task" in facts else None
+    except InputError:
+        return None
 
 
 def shared_target(evaluations: Sequence[Evaluation]) -> Mapping[str, float] | None:
-    """Return the weighting that all evaluations report, or None where they have none, or different ones."""
-    first: Mapping[str, float] | None = evaluations[0].facts.get("target")
-    return first if all(each.facts.get("target") == first for each in evaluations) else None
+    """Return the weighting that all evaluations report, or None where none does; refuse different ones."""
+    targets = [each.facts["target"] for each in evaluations if "target" in each.facts]
+    if any(each != targets[0] for each in targets):
+        raise InputError("the runs were evaluated under different targets: choose one with --target NAME=W,…")
+    return targets[0] if targets else None
 
 
 def oracle_of(evaluations: Sequence[Evaluation], target: Mapping[str, float] | None) -> dict[str, float] | None:
@@ -90,10 +102,10 @@ def oracle_of(evaluations: Sequence[Evaluation], target: Mapping[str, float] | N
     first = evaluations[0].facts
     if "task" not in first or any(each.facts.get(key) != first[key] for each in evaluations for key in keys):
         return None
-    task = get(first["task"], **first["task_settings"])
-    if type(task).best is Task.best:
+    task = task_of(evaluations[0])
+    if task is None or type(task).best is Task.best:
         return None
-    weights = [target.get(name, 0.0) for name in task.names] if target else task.weights
+    weights = weights_for(target, task.names).tolist()
     wanted = set.intersection(*(set(each.pool.problems) for each in evaluations))
     problems = task.problems(first["split"], count=max(each.facts["problems"] for each in evaluations))
     best = {problem.id: task.best(problem, weights) for problem in problems if problem.id in wanted}

@@ -26,7 +26,7 @@ def replacing(path: Path) -> Iterator[str]:
         os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        Path(temporary).unlink(missing_ok=True)  # pyarrow has removed it, where the disk is full
         raise
 
 
@@ -37,6 +37,8 @@ def new_folder(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
+        for file in temporary.rglob("*"):  # safetensors makes private ones
+            file.chmod((0o777 if file.is_dir() else 0o666) & ~_umask())
         temporary.rename(path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -79,7 +81,8 @@ def disk_full(folder: Path, hint: str) -> Iterator[None]:
     except Exception as error:
         # torch and safetensors raise errors of their own.
         numbered = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-        if numbered or "No space left" in str(error) or shutil.disk_usage(folder).free == 0:
+        place = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+        if numbered or "No space left" in str(error) or shutil.disk_usage(place).free == 0:
             raise InputError(f"{folder}: the disk is full: {hint}") from error
         raise
 

@@ -4,6 +4,7 @@ A folder holds it all, and a call that was interrupted goes on with what is miss
 
 =============================  =======================================================================================
 ``plan.toml``                  what is trained and how; another plan needs another folder
+``policy/``                    the policy that all start from, built from nothing unless another is given
 ``runs/METHOD-RATE-SEED``      a run folder each; its ``validation/`` is an evaluation, so is the run itself, on test
 ``runs/base``, ``base_single`` evaluations of the untrained policy, asked for sets and for single answers
 ``results.json``               the rates and why, every seed, and the comparison
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from vpo import runs
-from vpo.config import EMBEDDED, TrainConfig
+from vpo.config import TrainConfig
 from vpo.errors import InputError
 from vpo.evaluate import Request, evaluate_into
 from vpo.evaluations import FACTS, Evaluation, oracle_of, read_evaluation
@@ -32,6 +33,7 @@ from vpo.files import command_line, write_text
 from vpo.measure import Comparison, compare, compare_groups
 from vpo.methods import METHODS
 from vpo.methods import get as get_method
+from vpo.policies.build import build_maze
 from vpo.progress import progress
 
 CHOSEN_BY = (1, 3, 5, 10, 30)  # a rate is chosen by the mean of best@k over these
@@ -44,7 +46,10 @@ class Plan:
 
     Attributes:
         size: of the mazes.
-        model: the policy that all start from.
+        model: the policy that all start from; by default one is built, which leaves something to learn.
+        policy_mazes: to build it from.
+        policy_steps: to build it in.
+        policy_batch: examples a step of that.
         methods: names, each optionally with settings: "vpo_anchored:anchor=0.7".
         rates: learning rates to choose from, for each method.
         seeds: how many.
@@ -59,7 +64,10 @@ class Plan:
     """
 
     size: int = 9
-    model: str = EMBEDDED
+    model: str = ""
+    policy_mazes: int = 40_000
+    policy_steps: int = 2_500
+    policy_batch: int = 512
     methods: tuple[str, ...] = tuple(METHODS)
     rates: tuple[float, ...] = (3e-5, 1e-4, 3e-4)
     seeds: int = 3
@@ -82,14 +90,16 @@ class Plan:
         for method in self.methods:
             split_method(method)
 
-    def config(self, method: str, rate: float, seed: int) -> TrainConfig:
-        """Return the settings of one run."""
+    def config(self, model: str, method: str, rate: float, seed: int) -> TrainConfig:
+        """Return the settings of one run from a model."""
         name, settings = split_method(method)
         return TrainConfig(
             task="maze",
             method=name,
             method_settings=settings,
-            model=self.model,
+            model=model,
+            micro_batch=self.prompts * self.group,
+            precision="float32",
             task_settings={"size": self.size},
             steps=self.steps,
             prompts=self.prompts,
@@ -109,6 +119,7 @@ class Job:
 
     folder: Path
     plan: Plan
+    model: str
     method: str | None
     rate: float
     seed: int
@@ -141,25 +152,41 @@ def split_method(text: str) -> tuple[str, dict[str, Any]]:
 
 
 # Minutes on a CPU.
-SMALL = Plan(size=7, rates=(2e-4,), seeds=1, steps=10, prompts=8, warmup_steps=3, validation=10, test=20)
+SMALL = Plan(
+    size=7,
+    policy_mazes=1_000,
+    policy_steps=200,
+    policy_batch=64,
+    rates=(2e-4,),
+    seeds=1,
+    steps=10,
+    prompts=8,
+    warmup_steps=3,
+    validation=10,
+    test=20,
+)
 
 
 def reproduce(plan: Plan, folder: Path, jobs: int) -> tuple[Comparison, list[list[Evaluation]], dict[str, Any]]:
     """Train and evaluate everything that is missing, and return the comparison, its evaluations and all results."""
     _same_plan(plan, folder)
+    model = plan.model or _built(plan, folder / "policy")
     place = folder / "runs"
     place.mkdir(exist_ok=True)
     tried = {
-        method: [_job(place, plan, method, rate, 0, "validation") for rate in plan.rates] for method in plan.methods
+        method: [_job(place, plan, model, method, rate, 0, "validation") for rate in plan.rates]
+        for method in plan.methods
     }
     methods = [get_method(name, **settings) for name, settings in map(split_method, plan.methods)]
     answers = max(method.answers for method in methods)
-    bases = [Job(place / name, plan, None, 0.0, 0, "test", single or answers) for name, single in BASES.items()]
+    bases = [Job(place / name, plan, model, None, 0.0, 0, "test", single or answers) for name, single in BASES.items()]
     with _workers(jobs) as pool:
         _finish(pool, [*bases, *(job for each in tried.values() for job in each)], "choosing rates")
         chosen = {method: _choose(each) for method, each in tried.items()}
         reported = {
-            method: [_job(place, plan, method, chosen[method]["rate"], seed, "test") for seed in range(plan.seeds)]
+            method: [
+                _job(place, plan, model, method, chosen[method]["rate"], seed, "test") for seed in range(plan.seeds)
+            ]
             for method in plan.methods
         }
         _finish(pool, [job for each in reported.values() for job in each], "seeds")
@@ -189,9 +216,23 @@ def _same_plan(plan: Plan, folder: Path) -> None:
     write_text(path, text)
 
 
-def _job(place: Path, plan: Plan, method: str, rate: float, seed: int, split: str) -> Job:
+def _built(plan: Plan, folder: Path) -> str:
+    """Return the policy that all start from, built if it is not there."""
+    if not folder.is_dir():
+        build_maze(
+            folder,
+            size=plan.size,
+            mazes=plan.policy_mazes,
+            steps=plan.policy_steps,
+            batch=plan.policy_batch,
+            goals=True,
+        )
+    return str(folder)
+
+
+def _job(place: Path, plan: Plan, model: str, method: str, rate: float, seed: int, split: str) -> Job:
     name = method.replace(":", "-").replace("=", "")
-    return Job(place / f"{name}-{rate:g}-{seed}", plan, method, rate, seed, split)
+    return Job(place / f"{name}-{rate:g}-{seed}", plan, model, method, rate, seed, split)
 
 
 def _workers(jobs: int) -> ProcessPoolExecutor:
@@ -217,11 +258,11 @@ def do(job: Job) -> str | None:
         os.dup2(file.fileno(), 2)
     try:
         if job.method is not None and not runs.Run(job.folder).finished:
-            config = job.plan.config(job.method, job.rate, job.seed)
+            config = job.plan.config(job.model, job.method, job.rate, job.seed)
             outcome = resume(job.folder) if job.folder.exists() else train(config, job.folder)
             if not outcome.finished:
                 return f"{job.folder}: interrupted"
-        model = job.plan.model if job.method is None else str(job.folder)
+        model = job.model if job.method is None else str(job.folder)
         request = Request(
             model=model,
             task="maze",

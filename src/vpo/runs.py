@@ -6,6 +6,7 @@
 ``metrics.jsonl``      one line a step: each objective, set reward, diversity, loss, …
 ``rollouts.jsonl``     one line a sampled rollout: prompt, completion, answers, their vectors, what it was paid
 ``checkpoints/``       ``checkpoint-N`` after N steps; one that is whole holds a file ``complete``, written last
+``tensorboard/``       what TensorBoard shows, where it was asked for
 ``model/``             the trained model in Hugging Face's format, with ``vpo.json``, its prompt format
 ``eval.json``          what ``vpo eval`` measured
 ``pool.parquet``       the answers that it measured
@@ -95,13 +96,17 @@ class Run:
                 raise InputError(f"{self.folder}: another process is training this run") from None
             yield
 
+    def checkpoint(self, step: int) -> Path:
+        """Return the folder of the checkpoint after a step."""
+        return self.checkpoints / f"checkpoint-{step}"
+
     def latest_checkpoint(self) -> tuple[int, Path] | None:
         """Return the newest whole checkpoint with its step, or None."""
         return max(self._whole_checkpoints(), default=None)
 
     def complete_checkpoint(self, step: int, keep: int) -> None:
         """Mark the checkpoint of a step as whole, then remove all but the newest ones."""
-        (self.checkpoints / f"checkpoint-{step}" / COMPLETE).touch()
+        (self.checkpoint(step) / COMPLETE).touch()
         for _, path in sorted(self._whole_checkpoints())[:-keep]:
             (path / COMPLETE).unlink()  # first, so that one that is half removed does not count
             shutil.rmtree(path)
@@ -116,8 +121,9 @@ class Run:
         for path in self.checkpoints.glob("checkpoint-*"):
             if path not in whole:
                 shutil.rmtree(path)
-        for path in self.folder.glob(".*.*"):  # what was being written
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for name in (NOTES, self.metrics.name, self.rollouts.name, self.model.name):
+            for path in self.folder.glob(f".{name}.*"):  # what was being written
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _whole_checkpoints(self) -> list[tuple[int, Path]]:
         found = self.checkpoints.glob(f"checkpoint-*/{COMPLETE}")

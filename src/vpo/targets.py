@@ -24,10 +24,16 @@ def parse_target(text: str) -> dict[str, float]:
         if name in weights:
             raise InputError(f"target must name each objective once, and names {name!r} twice")
         weights[name] = weight
-    total = sum(weights.values())
-    if not 0 < total < math.inf:
-        raise InputError(f"target must hold weights of a sum greater than 0 and finite, not {text!r}")
-    return {name: weight / total for name, weight in weights.items()}
+    return scaled(weights)
+
+
+def scaled(target: Mapping[str, float]) -> dict[str, float]:
+    """Return a target with its weights scaled to sum 1."""
+    total = sum(target.values())
+    if not 0 < total < math.inf or min(target.values()) < 0:
+        bound = "of 0 or more, of a sum greater than 0 and finite"
+        raise InputError(f"target must hold weights {bound}, not {dict(target)}")
+    return {name: weight / total for name, weight in target.items()}
 
 
 def weights_for(target: Mapping[str, float] | None, objectives: Sequence[str], of: str = "") -> Floats:

@@ -1,7 +1,10 @@
 """Training a policy in a run folder, and going on after an interruption."""
 
 import importlib.util
+import logging
+import os
 import platform
+import shlex
 import shutil
 import signal
 import sys
@@ -18,11 +21,11 @@ from vpo.config import EMBEDDED, TrainConfig
 from vpo.errors import InputError
 from vpo.files import command_line, disk_full, new_folder, now
 from vpo.methods import get as get_method
-from vpo.policies import Located, Policy, load, locate
+from vpo.policies import Located, Policy, absolute, load, locate
 from vpo.policies.card import write_card
 from vpo.policies.format import PromptFormat
 from vpo.runs import Run
-from vpo.targets import weights_for
+from vpo.targets import scaled, weights_for
 from vpo.tasks import Task
 from vpo.tasks import get as get_task
 
@@ -55,15 +58,26 @@ class Parts:
 
 
 def train(config: TrainConfig, folder: str | Path) -> Outcome:
-    """Train a policy in a new run folder. Whatever is wrong with the config is said before the folder is made."""
+    """Train a policy in a new run folder. What is wrong with the config is said before any step, and leaves nothing."""
+    _one_process()
     parts = prepare(config)
     _arguments(parts, Path(folder))
     _check_disk(Path(folder), parts)
-    return _go_on(runs.create(folder, parts.config), parts)
+    run = runs.create(folder, parts.config)
+    try:
+        return _go_on(run, parts)
+    except Exception as error:
+        if run.metrics.exists():
+            raise
+        shutil.rmtree(run.folder)  # nothing was trained, and the name is free again
+        if isinstance(error, ValueError | TypeError) and not isinstance(error, InputError):
+            raise InputError(f"the trainer refuses its settings ({error})") from error
+        raise
 
 
 def resume(folder: str | Path) -> Outcome:
     """Go on with a run from its newest whole checkpoint, or from the start where there is none."""
+    _one_process()
     run = runs.find(folder)
     config = run.config()
     if run.finished:
@@ -79,21 +93,24 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
     method.check_group(config.group)
     if found.format:
         found.format.check_answers(method.answers)
+        if method.target_in_prompt and not found.format.reads_target:
+            raise InputError(
+                f"{config.method} states a weighting in each prompt, which this model never learned to read: build one "
+                "that did with vpo policy build, or give another model"
+            )
     small = config.model == EMBEDDED
     known = found.format.tokens_per_answer if found.format else None
     chosen: dict[str, Any] = {
-        "task": _absolute(config.task) if config.task.endswith(".py") else config.task,
-        "model": _absolute(config.model),
-        "task_settings": {
-            name: _absolute(value) if name == "data" else value for name, value in found.settings.items()
-        },
+        "task": found.task,
+        "model": config.model if small else absolute(config.model),
+        "task_settings": found.settings,
         "method_settings": {name: value for name, value in vars(method).items() if value is not None},
         "learning_rate": config.learning_rate or (1e-4 if small else 1e-5 if config.lora else 1e-6),
         "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
         "tokens_per_answer": config.tokens_per_answer or known or TOKENS_PER_ANSWER,
         "micro_batch": config.micro_batch or (config.rollouts if small else config.group),
         "precision": _precision(config.precision, small=small),
-        "target": config.target or dict(zip(task.names, task.weights, strict=True)),
+        "target": scaled(config.target) if config.target else dict(zip(task.names, task.weights, strict=True)),
     }
     return replace(config, **chosen), task, found
 
@@ -112,6 +129,7 @@ def prepare(config: TrainConfig) -> Parts:
     reward = reward_function(task, method, problems=problems, target=weights_D, group=config.group, seed=config.seed)
     asked = PromptFormat(
         task=config.task,
+        task_name=task.name,
         task_settings=config.task_settings,
         answers=method.answers,
         tokens_per_answer=config.tokens_per_answer,
@@ -126,31 +144,80 @@ def prepare(config: TrainConfig) -> Parts:
 
 def _go_on(run: Run, parts: Parts) -> Outcome:
     """Train from the newest whole checkpoint to the end, or until somebody stops it, and save the model."""
-    from vpo.engines.trl_trainer import build_trainer, updates_per_generation
+    again = f"vpo train --resume {shlex.quote(str(run.folder))}"
+    with run.held(), disk_full(run.folder, hint=f"make room and go on by {again}"):
+        if run.finished:  # by the process that held it before
+            return Outcome(run, parts.config.steps, finished=True)
+        try:
+            done = _train_steps(run, parts)
+            if done < parts.config.steps:
+                return Outcome(run, done, finished=False)
+            run.note({"ended": now()})
+        except KeyboardInterrupt:
+            print(f"\nvpo: go on with: {again}", file=sys.stderr)
+            raise
+    return Outcome(run, done, finished=True)
+
+
+def _train_steps(run: Run, parts: Parts) -> int:
+    """Train, save the model if that was all, and return the steps that are done."""
+    from vpo.engines.trl_trainer import build_trainer
     from vpo.engines.watch import Watch
 
     config = parts.config
-    with run.held(), disk_full(run.folder, hint=f"make room and go on by vpo train --resume {run.folder}"):
-        step, checkpoint = run.latest_checkpoint() or (0, None)
-        run.rewind(step)
-        run.note_beginning({"command": command_line(), "began": now(), "versions": _versions(), "device": _device()})
-        args = _arguments(parts, run.folder)
-        watch = Watch(run, config, parts.reward.objectives, updates_per_generation(args))
-        parts.reward.observer = watch.sample
-        trainer = build_trainer(config, parts.reward, parts.policy, args, [watch])
-        with _asked_to_stop(watch):
-            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        done = int(trainer.state.global_step)
-        if done < config.steps:
-            return Outcome(run, done, finished=False)
+    step, checkpoint = run.latest_checkpoint() or (0, None)
+    run.rewind(step)
+    run.note_beginning({"command": command_line(), "began": now(), "versions": _versions(), "device": _device()})
+    args = _arguments(parts, run.folder)
+    watch = Watch(run, config, parts.format, parts.reward.objectives, args.num_iterations)
+    parts.reward.observer = watch.sample
+    trainer = build_trainer(config, parts.reward, parts.policy, args, [watch, *_trackers(run, config)])
+    with _asked_to_stop(watch), _without_tied_weights():
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    done = int(trainer.state.global_step)
+    if done == config.steps:
         with new_folder(run.model) as folder:
             model = trainer.accelerator.unwrap_model(trainer.model)
             (model.merge_and_unload() if config.lora else model).save_pretrained(folder)
             parts.policy.tokenizer.save_pretrained(folder)
             parts.format.save(folder)
             write_card(folder, config, parts.format)
-        run.note({"ended": now()})
-    return Outcome(run, done, finished=True)
+    return done
+
+
+def _trackers(run: Run, config: TrainConfig) -> list[Any]:
+    """Return the callback of TensorBoard, with its folder in the run's; other trackers are TRL's own matter."""
+    if "tensorboard" not in config.report_to:
+        return []
+    from torch.utils.tensorboard import SummaryWriter
+    from transformers.integrations import TensorBoardCallback
+
+    return [TensorBoardCallback(SummaryWriter(log_dir=str(run.folder / "tensorboard")))]
+
+
+@contextmanager
+def _without_tied_weights() -> Iterator[None]:
+    """Keep transformers from warning of weights that are missing from a checkpoint since others are the same."""
+    logger, wanted = logging.getLogger("transformers.trainer"), _NotMissing()
+    logger.addFilter(wanted)
+    try:
+        yield
+    finally:
+        logger.removeFilter(wanted)
+
+
+class _NotMissing(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a message is about something else."""
+        return "missing keys in the checkpoint" not in record.getMessage()
+
+
+def _one_process() -> None:
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if processes > 1:
+        raise InputError(
+            f"vpo train runs in 1 process, not {processes}: use the reward function in a script of your own"
+        )
 
 
 def _arguments(parts: Parts, folder: Path) -> "GRPOConfig":
@@ -203,11 +270,6 @@ def _check_disk(folder: Path, parts: Parts) -> None:
             f"{folder}: the disk has {free / 1e9:.2g} GB free, and checkpoints and the model take up to "
             f"{needed / 1e9:.2g} GB: lower keep_checkpoints, or choose another folder with --out"
         )
-
-
-def _absolute(path: str) -> str:
-    """Return a path that exists as an absolute one, so that a run can be resumed from anywhere; else what is given."""
-    return str(Path(path).absolute()) if path != EMBEDDED and Path(path).exists() else path
 
 
 def _versions() -> dict[str, str]:

@@ -15,11 +15,12 @@ from vpo.answers import write
 from vpo.cli import main
 from vpo.evaluate import evaluate
 from vpo.generate import Sampling, complete
-from vpo.policies import EMBEDDED, embedded, load
+from vpo.policies import SHIPPED, embedded, load
 from vpo.policies.build import _encoded, build_maze
-from vpo.policies.maze import examples, make_tokenizer
+from vpo.policies.maze import TRAINING_SEED, examples, make_tokenizer
 from vpo.policies.supervised import collate
 from vpo.tasks.maze import MazeTask
+from vpo.tasks.maze.world import make_maze
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -49,8 +50,21 @@ def test_examples_ask_for_as_many_answers_as_they_give():
     assert sizes == [1, 1, 3, 5]
 
 
+def test_an_example_with_a_goal_gives_the_best_route_under_it():
+    task = MazeTask(size=7, compact=True)
+    *_, ((message,), completion) = examples(7, 5, goals=True)
+    *_, asked, tenths = message["content"].split(" ")
+    assert asked == "1"
+    weights = ["0123456789X".index(sign) / 10 for sign in tenths]
+    maze = make_maze(7, TRAINING_SEED, 5)
+    (answer,) = task.parse(completion, 1)
+    others = [task.parse(text, int(prompt[0]["content"].split(" ")[-1])) for prompt, text in examples(7, 5)]
+    best = max(np.dot(task.score(maze, route), weights) for routes in others for route in routes)
+    assert np.dot(task.score(maze, answer), weights) == pytest.approx(best, abs=0.1)  # tenths are rounded
+
+
 def test_the_loss_counts_completions_alone():
-    rows = _encoded(7, 0)
+    rows = _encoded(7, True, 0)
     batch = collate(rows, padding=0)
     tokenizer = make_tokenizer()
     for place, (tokens, prompt) in enumerate(rows):
@@ -87,7 +101,7 @@ def test_the_shipped_policies_arrive_and_cover_both_corners(size, arrives):
 
 
 def test_the_shipped_policies_are_small():
-    total = sum(path.stat().st_size for path in Path(EMBEDDED).rglob("*") if path.is_file())
+    total = sum(path.stat().st_size for path in Path(SHIPPED).rglob("*") if path.is_file())
     assert total < 8e6
 
 

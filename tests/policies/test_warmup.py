@@ -80,6 +80,8 @@ def test_a_prompt_ends_where_the_template_says_and_a_completion_in_its_end():
         ({"source": "web"}, "source must be demonstrations or own, not 'web'"),
         ({"batch": 6}, "micro_batch must divide the batch of 6, and 4 does not"),
         ({"learning_rate": 0.0}, "learning_rate must be greater than 0, not 0.0"),
+        ({"learning_rate": float("inf")}, "learning_rate must be greater than 0, not inf"),
+        ({"seed": -1}, r"seed must lie in 0\.\.4294967295, not -1"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

@@ -22,11 +22,18 @@ def add_task(command: argparse.ArgumentParser, *files: str, nested: bool = False
         command.add_argument(file, metavar=file.upper(), help=f"file of {file}, .jsonl, .jsonl.gz or .parquet")
     add_task_file(command, nested=nested)
     command.add_argument("--split", default="test", help="which problems (test)")
-    command.add_argument("--data", metavar="PATH", help="file or folder of the task's data, or hub, or hub:OWNER/NAME")
+    add_settings(command)
+
+
+def add_settings(command: argparse.ArgumentParser | argparse._ArgumentGroup, default: Any = ()) -> None:
+    """Add `--data` and `--set`, the settings of a task."""
+    data: Any = argparse.SUPPRESS if default is argparse.SUPPRESS else None
+    where = "file or folder of the task's data, or hub, or hub:OWNER/NAME"
+    command.add_argument("--data", default=data, metavar="PATH", help=where)
     command.add_argument(
         "--set",
         action="append",
-        default=[],
+        default=default if default is argparse.SUPPRESS else list(default),
         type=setting,
         metavar="KEY=VALUE",
         help="a setting of the task, such as size=13; may be given again",

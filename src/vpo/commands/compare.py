@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.targets import parse_target
 
     evaluations = [read_evaluation(path) for path in options.runs]
-    target = parse_target(options.target) if options.target else shared_target(evaluations)
+    target = shared_target(evaluations) if options.target is None else parse_target(options.target)
     oracle = oracle_of(evaluations, target)
     found = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
     folder = Path(options.out)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from vpo.commands.arguments import Commands, add_json, add_target, plain, setting, task_settings
+from vpo.commands.arguments import Commands, add_json, add_settings, add_target, plain, task_settings
 
 
 def add(commands: Commands) -> None:
@@ -23,8 +23,7 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("--split", default="test", help="which problems (test)")
     command.add_argument("--count", type=int, metavar="N", help="how many problems (all of the split)")
-    command.add_argument("--data", metavar="PATH", help="file or folder of the task's data, or hub, or hub:OWNER/NAME")
-    command.add_argument("--set", action="append", default=[], type=setting, metavar="KEY=VALUE", help="task setting")
+    add_settings(command)
     command.add_argument("--answers", type=int, metavar="M", help="answers per generation (as trained; else 1)")
     command.add_argument("--pool", type=int, default=30, metavar="N", help="answers per problem, a multiple of M (30)")
     command.add_argument("--temperature", type=float, default=0.7, help="of the sampling (0.7)")
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         count=options.count,
         answers=options.answers,
         pool=options.pool,
-        target=parse_target(options.target) if options.target else None,
+        target=None if options.target is None else parse_target(options.target),
         tokens_per_answer=options.max_tokens,
         sampling={name: getattr(options, name) for name in ("temperature", "top_p", "batch", "seed", "thinking")},
     )

@@ -27,6 +27,7 @@ def add(commands: Commands) -> None:
     build.add_argument("--steps", type=int, default=8_000, metavar="N", help="of training (8000)")
     build.add_argument("--batch", type=int, default=512, metavar="N", help="examples a step (512)")
     build.add_argument("--seed", type=int, default=0, help="of the weights and the order of examples (0)")
+    build.add_argument("--goals", action="store_true", help="let it learn to be told a weighting, for goal_conditioned")
     add_json(build)
     build.set_defaults(run=run)
 
@@ -44,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
         steps=options.steps,
         batch=options.batch,
         seed=options.seed,
+        goals=options.goals,
     )
     if options.json:
         print(as_json({**done, "policy": options.out}))

@@ -24,10 +24,12 @@ def add(commands: Commands) -> None:
     command.add_argument("--jobs", type=int, metavar="N", help="runs at once (8 on a GPU, else 1)")
     plan = command.add_argument_group("the plan", argument_default=argparse.SUPPRESS)
     plan.add_argument("--size", type=int, help="of the mazes (9)")
-    plan.add_argument("--model", help="the policy to start from (embedded)")
+    plan.add_argument("--model", help="the policy to start from, embedded or a folder (one is built)")
     plan.add_argument("--methods", type=_names, metavar="NAME,…", help="all ten; settings as vpo_anchored:anchor=0.7")
     plan.add_argument("--rates", type=_numbers, metavar="RATE,…", help="learning rates to choose from")
     for name, what in (
+        ("policy-mazes", "to build the policy from"),
+        ("policy-steps", "to build the policy in"),
         ("seeds", "how many"),
         ("steps", "of training"),
         ("prompts", "mazes a step"),

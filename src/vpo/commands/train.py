@@ -1,10 +1,11 @@
 """`vpo train`: train a policy on a task, in a run folder."""
 
 import argparse
+import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from vpo.commands.arguments import Commands, add_json, as_json, plain, setting
+from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, setting
 from vpo.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def add(commands: Commands) -> None:
     what = command.add_argument_group("what to train")
     what.add_argument("--method", metavar="NAME", help="vpo, grpo, gdpo, max_at_k, … (vpo)")
     what.add_argument("--model", help="folder, run, name on the hub, or `embedded` for the task's own (embedded)")
-    what.add_argument("--data", metavar="PATH", help="file or folder of the task's data, or hub, or hub:OWNER/NAME")
+    add_settings(what, argparse.SUPPRESS)
     what.add_argument("--split", help="the problems to train on (train)")
     what.add_argument("--problems", type=int, metavar="N", help="how many of them (all)")
     what.add_argument("--answers", type=int, metavar="M", help="answers a completion is asked for (the method's own)")
@@ -59,8 +60,9 @@ def add(commands: Commands) -> None:
     log.add_argument("--rollouts-every", type=int, metavar="N", help="steps between sampled rollouts (10)")
     log.add_argument("--report-to", type=_names, metavar="NAME,…", help="tensorboard, wandb, trackio")
     more = command.add_argument_group("further settings, each may be given again")
-    for flag, of in (("--set", "the task, such as size=13"), ("--method-set", "the method, such as concentration=0.5")):
-        more.add_argument(flag, action="append", type=setting, metavar="KEY=VALUE", help=f"of {of}")
+    more.add_argument(
+        "--method-set", action="append", type=setting, metavar="KEY=VALUE", help="of the method: concentration=0.5"
+    )
     more.add_argument("--trainer-set", action="append", type=setting, metavar="KEY=VALUE", help="of trl.GRPOConfig")
     add_json(command)
     command.set_defaults(run=run)
@@ -80,10 +82,11 @@ def run(options: argparse.Namespace) -> int:
         return _report(resume(folder), json=options.json)
     settings, out = _settings(given)
     from vpo.config import config_of
+    from vpo.tasks import find
     from vpo.train import train
 
     config = config_of(settings)
-    return _report(train(config, out or f"runs/{config.task.removesuffix('.py')}-{config.method}"), json=options.json)
+    return _report(train(config, out or f"runs/{find(config.task).name}-{config.method}"), json=options.json)
 
 
 def _settings(given: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
@@ -108,10 +111,15 @@ def _settings(given: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
 
 
 def _report(outcome: "Outcome", *, json: bool) -> int:
-    folder = outcome.run.folder
+    folder = shlex.quote(str(outcome.run.folder))
     config = outcome.run.config()
     if json:
-        data = {"run": str(folder), "steps": outcome.steps, "finished": outcome.finished, "config": asdict(config)}
+        data = {
+            "run": str(outcome.run.folder),
+            "steps": outcome.steps,
+            "finished": outcome.finished,
+            "config": asdict(config),
+        }
         print(as_json(data))
     elif outcome.finished:
         print(plain(f"{folder}: {outcome.steps} steps done, the model is in {folder}/model; next: vpo eval {folder}"))

@@ -2,7 +2,7 @@
 
 import argparse
 
-from vpo.commands.arguments import Commands, add_json, as_json, plain, setting, task_settings
+from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, task_settings
 
 
 def add(commands: Commands) -> None:
@@ -23,8 +23,7 @@ def add(commands: Commands) -> None:
         metavar="NAME",
         help="demonstrations, those of the task; or own, single answers of the model (demonstrations)",
     )
-    command.add_argument("--data", metavar="PATH", help="file or folder of the task's data, or hub, or hub:OWNER/NAME")
-    command.add_argument("--set", action="append", default=[], type=setting, metavar="KEY=VALUE", help="task setting")
+    add_settings(command)
     command.add_argument("--answers", type=int, default=3, metavar="M", help="answers of a set (3)")
     command.add_argument("--problems", type=int, default=500, metavar="N", help="to learn from (500)")
     command.add_argument("--steps", type=int, default=100, metavar="N", help="of training (100)")

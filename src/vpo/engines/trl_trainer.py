@@ -2,13 +2,14 @@
 
 import difflib
 import importlib.util
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
-from vpo.config import TrainConfig
+from vpo.config import TrainConfig, fits, kind_name
 from vpo.engines.trl import RewardFunction, grpo_config, task_dataset
 from vpo.errors import InputError
 from vpo.policies import Policy
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from trl import GRPOConfig, GRPOTrainer
 
 # Settings of `GRPOConfig` that have a name of their own in `TrainConfig`, or that the run folder depends on.
-OWN = {
+RENAMED = {
     "max_steps": "steps",
     "num_generations": "group",
     "per_device_train_batch_size": "micro_batch",
@@ -33,15 +34,14 @@ OWN = {
     "save_steps": "save_every",
     "save_total_limit": "keep_checkpoints",
 }
-FIXED = (
-    "output_dir",
-    "save_strategy",
-    "shuffle_dataset",
-    "logging_steps",
-    "logging_strategy",
-    "num_train_epochs",
-    "data_seed",
-)
+# Settings that cannot be changed, and why.
+FIXED = {
+    "the run folder depends on it": ("output_dir", "logging_steps", "logging_strategy", "save_strategy"),
+    "the run lays out its prompts itself": ("shuffle_dataset", "data_seed", "num_train_epochs"),
+    "a step is one batch of rollouts": ("steps_per_generation", "generation_batch_size"),
+    "a resumed run would end elsewhere": ("save_only_model", "ignore_data_skip", "sync_ref_model"),
+    "vpo eval evaluates": ("do_eval", "eval_strategy", "eval_steps", "eval_on_start", "load_best_model_at_end"),
+}
 # Above so many parameters activations are computed anew in the backward pass, to fit.
 CHECKPOINTED = 100_000_000
 
@@ -49,20 +49,8 @@ CHECKPOINTED = 100_000_000
 def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, parameters: int) -> "GRPOConfig":
     """Return the arguments of the trainer, refusing those that do not fit each other."""
     import torch
-    from trl import GRPOConfig
 
-    known = {each.name for each in fields(GRPOConfig)}
-    ours = {each.name for each in fields(TrainConfig)} - {"trainer"}
-    for name in config.trainer:
-        if name in OWN or name in ours:
-            raise InputError(f"set {OWN.get(name, name)} of the run, not {name} of the trainer")
-        if name in FIXED:
-            raise InputError(f"{name} of the trainer cannot be set: the run folder depends on it")
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            raise InputError(
-                f"trl.GRPOConfig has no setting {name!r}" + (f": did you mean {near[0]!r}?" if near else "")
-            )
+    _check_own(config.trainer)
     assert config.micro_batch is not None  # all is resolved
     assert config.tokens_per_answer is not None
     on_gpu = torch.cuda.is_available()
@@ -85,7 +73,7 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
         "save_strategy": "no",  # `Watch` says when
         "shuffle_dataset": False,  # `in_order` does it
         "gradient_checkpointing": parameters > CHECKPOINTED,
-        "report_to": config.report_to or "none",
+        "report_to": [each for each in config.report_to if each != "tensorboard"] or "none",  # it has a callback
         "run_name": output.parent.name,
         "disable_tqdm": True,  # `Watch` has a bar of its own
         "use_cpu": not on_gpu,
@@ -104,6 +92,28 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
         raise InputError(f"the settings of the trainer do not fit each other ({error})") from None
 
 
+def _check_own(settings: Mapping[str, Any]) -> None:
+    """Refuse settings of the trainer that are not one, that are the run's, or that are of the wrong kind."""
+    from trl import GRPOConfig
+
+    kinds = get_type_hints(GRPOConfig)
+    ours = {each.name for each in fields(TrainConfig)}
+    for name, value in settings.items():
+        if name in RENAMED or name in ours:
+            raise InputError(f"set {RENAMED.get(name, name)} of the run, not {name} of the trainer")
+        for reason, names in FIXED.items():
+            if name in names:
+                raise InputError(f"{name} of the trainer cannot be set: {reason}")
+        if name not in kinds:
+            near = difflib.get_close_matches(name, kinds, n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"trl.GRPOConfig has no setting {name!r}{hint}")
+        if value is None or not fits(value, kinds[name]):
+            raise InputError(f"{name} of the trainer must be {kind_name(kinds[name])}, not {value!r}")
+    if settings.get("num_iterations", 1) < 1:
+        raise InputError(f"num_iterations of the trainer must be 1 or more, not {settings['num_iterations']}")
+
+
 def build_trainer(
     config: TrainConfig, reward: RewardFunction, policy: Policy, args: "GRPOConfig", callbacks: list[Any]
 ) -> "GRPOTrainer":
@@ -115,7 +125,7 @@ def build_trainer(
         policy.model,
         reward_funcs=reward,
         args=args,
-        train_dataset=in_order(task_dataset(reward), config, updates_per_generation(args)),
+        train_dataset=in_order(task_dataset(reward), config, args.num_iterations),
         processing_class=policy.tokenizer,
         callbacks=callbacks,
         peft_config=_adapter(config.lora),
@@ -124,16 +134,15 @@ def build_trainer(
     return trainer
 
 
-def updates_per_generation(args: "GRPOConfig") -> int:
-    """Return how many updates one batch of rollouts serves: between them there are rollouts that no checkpoint has."""
-    served: int = args.steps_per_generation * args.num_iterations
-    return max(1, served // int(args.gradient_accumulation_steps))
-
-
 def in_order(dataset: "Dataset", config: TrainConfig, updates: int) -> "Dataset":
     """Return the prompts of all steps in their order, each epoch shuffled by the seed: one long epoch to the trainer.
 
     The sampler of a trainer that goes on from a checkpoint would replay the order of the first epoch.
+
+    Args:
+        dataset: a prompt for each problem.
+        config: of the run.
+        updates: how many updates one batch of rollouts serves.
     """
     needed = config.prompts * -(-config.steps // updates)
     epochs = -(-needed // len(dataset))

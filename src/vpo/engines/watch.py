@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback
@@ -10,6 +11,7 @@ from transformers import TrainerCallback
 from vpo.config import TrainConfig
 from vpo.engines.metrics import Scored
 from vpo.files import append_rows
+from vpo.policies.format import PromptFormat
 from vpo.runs import Run
 
 LINES = 10  # printed over a whole run where there is no terminal for a bar
@@ -18,10 +20,12 @@ LINES = 10  # printed over a whole run where there is no terminal for a bar
 class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looked into
     """Writes the logs of a run, marks its checkpoints, shows how it goes, and stops it between two steps."""
 
-    def __init__(self, run: Run, config: TrainConfig, objectives: Sequence[str], updates_per_generation: int) -> None:
-        """Take the run to write to, and how many updates one batch of rollouts serves."""
-        self.run, self.config, self.objectives = run, config, tuple(objectives)
-        self.updates_per_generation = updates_per_generation
+    def __init__(
+        self, run: Run, config: TrainConfig, asked: PromptFormat, objectives: Sequence[str], updates: int
+    ) -> None:
+        """Take the run to write to, its settings and prompts, and how many updates one batch of rollouts serves."""
+        self.run, self.config, self.format, self.objectives = run, config, asked, tuple(objectives)
+        self.updates_per_generation = updates
         self.stop = False
         self.bar: Any = None
         self.last = 0.0
@@ -31,14 +35,13 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         """Show the bar."""
         from tqdm import tqdm
 
-        if state.is_world_process_zero:
-            name = f"{self.config.task} {self.config.method}"
-            self.bar = tqdm(total=self.config.steps, initial=state.global_step, desc=name, unit="step", disable=None)
+        name = f"{Path(self.config.task).stem} {self.config.method}"
+        self.bar = tqdm(total=self.config.steps, initial=state.global_step, desc=name, unit="step", disable=None)
         self.last = time.perf_counter()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
         """Write a line of metrics, and show the ones worth watching."""
-        if not state.is_world_process_zero or logs is None or "loss" not in logs:  # the last is a summary of the run
+        if logs is None or "loss" not in logs:  # the last is a summary of the run
             return
         append_rows(self.run.metrics, [{"step": state.global_step, **logs}])
         if "completions/mean_length" in logs:  # not in a further update on the same rollouts
@@ -57,9 +60,9 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         control.should_training_stop = self.stop
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Mark the checkpoint as whole, now that all of it is written."""
-        if state.is_world_process_zero:
-            self.run.complete_checkpoint(state.global_step, self.config.keep_checkpoints)
+        """Add the prompt format to the checkpoint, and mark it as whole, now that all of it is written."""
+        self.format.save(self.run.checkpoint(state.global_step))
+        self.run.complete_checkpoint(state.global_step, self.config.keep_checkpoints)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Close the bar."""

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vpo.config import EMBEDDED
 from vpo.errors import InputError
 from vpo.policies.format import PromptFormat, format_of
 from vpo.tasks import find
 
-EMBEDDED = Path(__file__).parent / "embedded"
+SHIPPED = Path(__file__).parent / "embedded"
 
 
 @dataclass(frozen=True)
@@ -47,37 +48,45 @@ class Located:
 def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located:
     """Find a model: "embedded", the folder of a finished run, that of a model, or a name on the hub.
 
+    Paths that exist are made absolute, so that what is written down holds anywhere.
+
     Args:
         model: what to find.
         task: what it is to be asked; by default what it was trained on.
         settings: of the task.
     """
-    if task is not None:
-        find(task)  # refuses a name that is not one
-    elif model == "embedded":
+    if task is None and model == EMBEDDED:
         raise InputError("task must be given for the embedded model: there is one for each")
-    path = embedded(task, **settings) if model == "embedded" and task else model
-    run = Path(path)
-    if (run / "config.toml").is_file():
-        if not (run / "model").is_dir():
+    name = find(task).name if task is not None else ""  # refuses what is not a task
+    path = embedded(name, **settings) if model == EMBEDDED else model
+    if (Path(path) / "config.toml").is_file():
+        if not (Path(path) / "model").is_dir():
             raise InputError(f"{model}: this run is not finished; go on with it by vpo train --resume {model}")
-        path = str(run / "model")
+        path = str(Path(path) / "model")
     found = format_of(path)
     if task is None:
         if found is None:
             raise InputError(f"task must be given for {model}: there is no vpo.json that names one")
-        task = found.task
-    if found is None or find(found.task).name != find(task).name:
-        return Located(task, path, None, dict(settings))
-    return Located(task, path, found, {**found.task_settings, **settings})
+        task, name = found.task, found.task_name
+    if found is not None and found.task_name != name:
+        found = None  # it was trained on another
+    known = {**(found.task_settings if found else {}), **settings}
+    if "data" in known:
+        known["data"] = absolute(known["data"])
+    return Located(absolute(task) if task.endswith(".py") else task, absolute(path), found, known)
+
+
+def absolute(path: str) -> str:
+    """Return a path that exists as an absolute one, anything else as it is."""
+    return str(Path(path).absolute()) if Path(path).exists() else path
 
 
 def embedded(task: str, **settings: Any) -> str:
     """Return the folder of the policy that is shipped for a task, such as maze with size=9."""
     name = f"maze-{settings.get('size', 9)}" if task == "maze" else task
-    folder = EMBEDDED / name
+    folder = SHIPPED / name
     if not folder.is_dir():
-        there = ", ".join(sorted(path.name for path in EMBEDDED.glob("*") if path.is_dir()))
+        there = ", ".join(sorted(path.name for path in SHIPPED.glob("*") if path.is_dir()))
         more = "vpo policy build makes one" if task == "maze" else "give a model"
         raise InputError(f"no policy is shipped for {name}: there are {there}; {more}")
     return str(folder)
@@ -98,6 +107,8 @@ def load(path: str, *, precision: str | None = None) -> Policy:
     folder = Path(path)
     if folder.exists() and not (folder / "config.json").is_file():
         raise InputError(f"{path}: this is not the folder of a model: it has no config.json")
+    if not folder.exists() and (path.startswith((".", "/", "~")) or path.count("/") > 1):  # no name on the hub
+        raise InputError(f"{path}: there is no such folder (of a model)")
     on_gpu = torch.cuda.is_available()
     precision = precision or ("bfloat16" if on_gpu else "float32")
     try:

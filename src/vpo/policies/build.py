@@ -8,6 +8,7 @@ from typing import Any
 
 from vpo.core.arrays import whole_number
 from vpo.errors import InputError
+from vpo.files import new_folder
 from vpo.policies.maze import examples, make_model, make_tokenizer, prompt_format
 from vpo.policies.supervised import Example, Schedule, encode, fit
 from vpo.progress import progress
@@ -15,7 +16,14 @@ from vpo.tasks.maze.world import check_size
 
 
 def build_maze(
-    out: str | Path, *, size: int = 9, mazes: int = 60_000, steps: int = 5_000, batch: int = 512, seed: int = 0
+    out: str | Path,
+    *,
+    size: int = 9,
+    mazes: int = 60_000,
+    steps: int = 5_000,
+    batch: int = 512,
+    seed: int = 0,
+    goals: bool = False,
 ) -> dict[str, Any]:
     """Make a policy in a folder, in Hugging Face's format, and return what was done and how long it took.
 
@@ -26,6 +34,7 @@ def build_maze(
         steps: of training.
         batch: examples a step.
         seed: of the weights and of the order of the examples.
+        goals: whether it learns to be told a weighting too, as goal_conditioned wants.
     """
     import torch
     from transformers import set_seed
@@ -38,20 +47,22 @@ def build_maze(
     check_size(size)
     if Path(out).exists():
         raise InputError(f"{out}: there is something already, and nothing is overwritten")
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
     set_seed(seed)
     started = time.perf_counter()
     tokenizer = make_tokenizer()
     with multiprocessing.get_context("spawn").Pool() as pool:
-        made = pool.imap(partial(_encoded, size), range(mazes), chunksize=64)
+        made = pool.imap(partial(_encoded, size, goals), range(mazes), chunksize=64)
         rows = [row for few in progress(made, "demonstrations", mazes) for row in few]
     demonstrated = time.perf_counter() - started
     model = make_model(size, len(tokenizer))
     schedule = Schedule(steps=steps, batch=batch, learning_rate=2e-3, seed=seed)
-    losses = fit(model, tokenizer, rows, Path(out), schedule)
-    trained = time.perf_counter() - started - demonstrated
-    model.to(torch.bfloat16).save_pretrained(out)  # half the size; it is loaded as float32 on a CPU
-    tokenizer.save_pretrained(out)
-    prompt_format(size).save(Path(out))
+    with new_folder(Path(out)) as folder:
+        losses = fit(model, tokenizer, rows, folder, schedule)
+        trained = time.perf_counter() - started - demonstrated
+        model.to(torch.bfloat16).save_pretrained(folder)  # half the size; it is loaded as float32 on a CPU
+        tokenizer.save_pretrained(folder)
+        prompt_format(size, goals=goals).save(folder)
     return {
         "parameters": model.num_parameters(),
         "examples": len(rows),
@@ -65,6 +76,7 @@ def build_maze(
 _process_tokenizer = cache(make_tokenizer)  # one for each process that encodes
 
 
-def _encoded(size: int, index: int) -> list[Example]:
+def _encoded(size: int, goals: bool, index: int) -> list[Example]:
     """Return the examples of one maze as tokens."""
-    return [encode(_process_tokenizer(), messages, completion) for messages, completion in examples(size, index)]
+    made = examples(size, index, goals=goals)
+    return [encode(_process_tokenizer(), messages, completion) for messages, completion in made]

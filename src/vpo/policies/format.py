@@ -16,23 +16,27 @@ class PromptFormat:
     """How a model is asked.
 
     Attributes:
-        task: whose problems it was trained on.
+        task: whose problems it was trained on, a name or a file.
+        task_name: its name.
         task_settings: of the task.
         answers: m, how many answers a prompt asks for.
         tokens_per_answer: room for each answer; None where nothing is known.
         most_answers: how many it can be asked for; None where there is no bound.
         target: w*, objective → weight, what it was trained for; None where that is the task's own.
         target_in_prompt: whether a prompt states the weighting.
+        reads_target: whether it can: a small policy that never saw one cannot.
         example: a prompt, as chat messages.
     """
 
     task: str
+    task_name: str = ""
     task_settings: dict[str, Any] = field(default_factory=dict)
     answers: int = 1
     tokens_per_answer: int | None = None
     most_answers: int | None = None
     target: dict[str, float] | None = None
     target_in_prompt: bool = False
+    reads_target: bool = True
     example: list[dict[str, str]] = field(default_factory=list)
 
     def check_answers(self, answers: int) -> None:

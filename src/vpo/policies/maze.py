@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from vpo.answers import write
+from vpo.methods import drawn_weighting
 from vpo.policies.format import PromptFormat
 from vpo.tasks import Message
 from vpo.tasks.maze import MazeTask
@@ -74,21 +77,26 @@ def make_model(size: int, vocabulary: int) -> Any:
     )
 
 
-def prompt_format(size: int) -> PromptFormat:
-    """Return how the policy is asked."""
+def prompt_format(size: int, *, goals: bool) -> PromptFormat:
+    """Return how the policy is asked, and whether it can be told a weighting."""
     task = MazeTask(size=size, compact=True)
     return PromptFormat(
         task=task.name,
+        task_name=task.name,
         task_settings={"size": size, "compact": True},
         answers=3,
         tokens_per_answer=task.longest_answer,
         most_answers=MOST_ANSWERS,
+        reads_target=goals,
         example=task.ask(task.problems("test", count=1)[0], 3),
     )
 
 
-def examples(size: int, index: int) -> Iterator[tuple[list[Message], str]]:
-    """Yield prompts and completions for one maze: two single answers, a set of three, and a set of another size."""
+def examples(size: int, index: int, *, goals: bool = False) -> Iterator[tuple[list[Message], str]]:
+    """Yield prompts and completions for one maze: two single answers, a set of three, and a set of another size.
+
+    With `goals`, one more, whose prompt states a weighting: the best of the routes under it.
+    """
     task = MazeTask(size=size, compact=True)
     maze = make_maze(size, TRAINING_SEED, index)
     random = Random(f"examples {size} {index}")
@@ -96,3 +104,7 @@ def examples(size: int, index: int) -> Iterator[tuple[list[Message], str]]:
     other = (2, 4, 5)[index % 3]
     for chosen in (routes[:1], routes[1:2], routes[2:5], random.sample(routes, other)):
         yield task.ask(maze, len(chosen)), write(chosen)
+    if goals:
+        weights_D = drawn_weighting(len(task.names), key=("goal", size, index))
+        best = max(routes, key=lambda route: float(np.dot(task.score(maze, route), weights_D)))
+        yield task.ask(maze, 1, weights_D.tolist()), write([best])

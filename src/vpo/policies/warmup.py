@@ -1,5 +1,6 @@
 """Warm-up: teaches a model to write sets in their tags, before it is trained to write good ones."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +10,14 @@ from typing import Any
 from vpo.answers import duplicates, write
 from vpo.core.arrays import whole_number
 from vpo.errors import InputError
-from vpo.files import new_folder
+from vpo.files import disk_full, new_folder
 from vpo.generate import Sampling, complete
 from vpo.policies import Policy, load, locate
 from vpo.policies.format import PromptFormat
 from vpo.policies.supervised import Schedule, encode, fit
 from vpo.tasks import Task, get
 
-DEMONSTRATIONS, OWN = "demonstrations", "own"
+DEMONSTRATIONS, OWN = "demonstrations", "own"  # sources
 PROBED = 32  # problems on which the format is tried, before and after
 
 
@@ -56,8 +57,10 @@ class Warmup:
             raise InputError(f"source must be {DEMONSTRATIONS} or {OWN}, not {self.source!r}")
         if self.batch % self.micro_batch:
             raise InputError(f"micro_batch must divide the batch of {self.batch}, and {self.micro_batch} does not")
-        if not self.learning_rate > 0:
+        if not 0 < self.learning_rate < math.inf:
             raise InputError(f"learning_rate must be greater than 0, not {self.learning_rate}")
+        if not 0 <= whole_number(self.seed, "seed") < 2**32:
+            raise InputError(f"seed must lie in 0..{2**32 - 1}, not {self.seed}")
 
 
 def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Path, warmup: Warmup) -> dict[str, Any]:
@@ -70,6 +73,7 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
     task = get(task_name, **found.settings)
     if Path(out).exists():
         raise InputError(f"{out}: there is something already, and nothing is overwritten")
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
     problems = _some(task, "train", warmup.problems)
     policy = load(found.path, precision="float32")
     set_seed(warmup.seed)
@@ -82,7 +86,7 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
     if len(rows) < warmup.batch:
         raise InputError(f"batch must be at most {len(rows)}, the sets that there are, not {warmup.batch}")
     repeated = [any(duplicates(answers, task.normal_form)) for _, answers in sets]
-    with new_folder(Path(out)) as folder:
+    with disk_full(Path(out).parent, hint="make room, and warm up again"), new_folder(Path(out)) as folder:
         schedule = Schedule(
             steps=warmup.steps,
             batch=warmup.batch,
@@ -97,7 +101,8 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
         policy.model.save_pretrained(folder)
         policy.tokenizer.save_pretrained(folder)
         PromptFormat(
-            task=task_name,
+            task=found.task,
+            task_name=task.name,
             task_settings=found.settings,
             answers=warmup.answers,
             tokens_per_answer=warmup.tokens_per_answer,
