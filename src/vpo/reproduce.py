@@ -55,6 +55,7 @@ class Plan:
         seeds: how many.
         steps: of training.
         prompts: mazes a step.
+        problems: mazes to train on.
         group: rollouts per maze.
         warmup_steps: over which the rate rises.
         kl: weight of the KL term.
@@ -73,6 +74,7 @@ class Plan:
     seeds: int = 3
     steps: int = 100
     prompts: int = 64
+    problems: int = 5_000
     group: int = 8
     warmup_steps: int = 10
     kl: float = 0.0
@@ -98,11 +100,12 @@ class Plan:
             method=name,
             method_settings=settings,
             model=model,
-            micro_batch=self.prompts * self.group,
+            micro_batch=min(256, self.prompts * self.group),
             precision="float32",
             task_settings={"size": self.size},
             steps=self.steps,
             prompts=self.prompts,
+            problems=self.problems,
             group=self.group,
             learning_rate=rate,
             warmup_steps=self.warmup_steps,

@@ -33,6 +33,7 @@ def add(commands: Commands) -> None:
         ("seeds", "how many"),
         ("steps", "of training"),
         ("prompts", "mazes a step"),
+        ("problems", "mazes to train on"),
         ("group", "rollouts per maze"),
         ("warmup-steps", "over which the rate rises"),
         ("validation", "mazes to choose rates on"),
