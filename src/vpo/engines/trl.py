@@ -17,6 +17,7 @@ import numpy as np
 
 from vpo.core.arrays import as_array, check_weights, whole_number
 from vpo.core.simplex import Floats
+from vpo.engines.fitting import check, check_method, fitting
 from vpo.engines.grading import Answers, Grader, OwnGrader, Scorer, TaskGrader
 from vpo.engines.metrics import Scored, given, metrics
 from vpo.engines.prompts import DEPLOYED, ask_for, task_dataset
@@ -263,7 +264,7 @@ def grpo_config(method: "str | Method | RewardFunction", **settings: Any) -> "GR
     chosen = reward.method if reward else get(method) if isinstance(method, str) else method
     assert isinstance(chosen, Method)
     settings.setdefault("max_completion_length", settings.pop("tokens_per_answer", 256) * chosen.answers)
-    for name, value in _fitting(chosen).items():
+    for name, value in fitting(chosen).items():
         settings.setdefault(name, value)
     if reward and reward.group is not None:
         settings.setdefault("num_generations", reward.group)
@@ -275,47 +276,5 @@ def grpo_config(method: "str | Method | RewardFunction", **settings: Any) -> "GR
     if reward:
         check(reward, config)
     else:
-        _check_method(chosen, config)
+        check_method(chosen, config)
     return config
-
-
-def check(reward: RewardFunction, args: "GRPOConfig") -> None:
-    """Refuse a config that would not train what the reward function delivers, with the setting to change.
-
-    A reward function checks the trainer that calls it, before its first update.
-    """
-    method = reward.method
-    _check_method(method, args)
-    if reward.group not in (None, args.num_generations):
-        raise InputError(f"num_generations must be {reward.group}, the group of the reward, not {args.num_generations}")
-    if method.whole_group and args.num_generations_eval not in (None, args.num_generations):
-        raise InputError(
-            f"num_generations_eval must be {reward.group} for {method.name}, not {args.num_generations_eval}"
-        )
-    reward.longest = args.max_completion_length
-
-
-def _check_method(method: Method, args: "GRPOConfig") -> None:
-    for name, value in _fitting(method).items():
-        if getattr(args, name) != value:
-            raise InputError(f"{name} must be {value!r} for {method.name}, not {getattr(args, name)!r}")
-    method.check_group(args.num_generations)
-    if method.whole_batch and args.world_size > 1:
-        raise InputError(
-            f"{method.name} divides by the spread of the whole batch: train in 1 process, not {args.world_size}"
-        )
-    held = args.per_device_train_batch_size * args.steps_per_generation
-    if method.whole_group and held % args.num_generations:
-        raise InputError(
-            f"{method.name} needs whole groups in one process: per_device_train_batch_size × steps_per_generation is "
-            f"{held}, and must be divisible by num_generations, {args.num_generations}"
-        )
-
-
-def _fitting(method: Method) -> dict[str, str]:
-    """Return the settings of `GRPOConfig` that a method must have."""
-    fitting = {"multi_objective_aggregation": "sum_then_normalize"}  # the other ignores scale_rewards
-    fitting["scale_rewards"] = "none" if method.whole_group or method.name == "dr_grpo" else "group"
-    if method.name == "dr_grpo":
-        fitting["loss_type"] = "dr_grpo"
-    return fitting

@@ -1,0 +1,54 @@
+"""Which arguments of a GRPO trainer fit a method, and which do not."""
+
+from typing import TYPE_CHECKING
+
+from vpo.errors import InputError
+from vpo.methods import Method
+
+if TYPE_CHECKING:
+    from trl import GRPOConfig
+
+    from vpo.engines.trl import RewardFunction
+
+
+def fitting(method: Method) -> dict[str, str]:
+    """Return the settings of `GRPOConfig` that a method must have."""
+    fitting = {"multi_objective_aggregation": "sum_then_normalize"}  # the other ignores scale_rewards
+    fitting["scale_rewards"] = "none" if method.whole_group or method.name == "dr_grpo" else "group"
+    if method.name == "dr_grpo":
+        fitting["loss_type"] = "dr_grpo"
+    return fitting
+
+
+def check(reward: "RewardFunction", args: "GRPOConfig") -> None:
+    """Refuse a config that would not train what the reward function delivers, with the setting to change.
+
+    A reward function checks the trainer that calls it, before its first update.
+    """
+    method = reward.method
+    check_method(method, args)
+    if reward.group not in (None, args.num_generations):
+        raise InputError(f"num_generations must be {reward.group}, the group of the reward, not {args.num_generations}")
+    if method.whole_group and args.num_generations_eval not in (None, args.num_generations):
+        raise InputError(
+            f"num_generations_eval must be {reward.group} for {method.name}, not {args.num_generations_eval}"
+        )
+    reward.longest = args.max_completion_length
+
+
+def check_method(method: Method, args: "GRPOConfig") -> None:
+    """Refuse a config that does not fit a method, with the setting to change."""
+    for name, value in fitting(method).items():
+        if getattr(args, name) != value:
+            raise InputError(f"{name} must be {value!r} for {method.name}, not {getattr(args, name)!r}")
+    method.check_group(args.num_generations)
+    if method.whole_batch and args.world_size > 1:
+        raise InputError(
+            f"{method.name} divides by the spread of the whole batch: train in 1 process, not {args.world_size}"
+        )
+    held = args.per_device_train_batch_size * args.steps_per_generation
+    if method.whole_group and held % args.num_generations:
+        raise InputError(
+            f"{method.name} needs whole groups in one process: per_device_train_batch_size × steps_per_generation is "
+            f"{held}, and must be divisible by num_generations, {args.num_generations}"
+        )
