@@ -1,7 +1,9 @@
 """Each method's advantages on a hand-worked example, the arithmetic in a comment."""
 
+import re
 import warnings
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -300,3 +302,13 @@ def test_there_are_ten_methods():
 def test_bad_settings_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_every_method_has_a_section_with_its_paper_and_its_command():
+    text = (Path(__file__).parent.parent.parent / "docs" / "paper_index.md").read_text()
+    sections = {part.split("\n", 1)[0]: part for part in text.split("\n## ")[1:]}
+    assert list(sections) == [*METHODS, "base"]
+    for name in METHODS:
+        assert f"`vpo train maze --method {name}" in sections[name]
+        paper = re.search(r"arXiv \d{4}\.\d{5}", METHODS[name].__doc__)
+        assert paper is None or paper.group() in sections[name]
