@@ -8,7 +8,8 @@ import pytest
 pytest.importorskip("trl")
 
 from vpo.cli import main
-from vpo.reproduce import SMALL, Plan, reproduce, split_method
+from vpo.plan import SMALL, Plan, split_method
+from vpo.reproduce import reproduce
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 

@@ -12,7 +12,6 @@ A folder holds it all, and a call that was interrupted goes on with what is miss
 =============================  =======================================================================================
 """
 
-import json
 import multiprocessing
 import os
 import traceback
@@ -25,95 +24,18 @@ from typing import Any
 import numpy as np
 
 from vpo import runs
-from vpo.config import TrainConfig
 from vpo.errors import InputError
 from vpo.evaluate import Request, evaluate_into
 from vpo.evaluations import FACTS, Evaluation, oracle_of, read_evaluation
 from vpo.files import command_line, write_text
 from vpo.measure import Comparison, compare, compare_groups
-from vpo.methods import METHODS
 from vpo.methods import get as get_method
+from vpo.plan import Plan, split_method
 from vpo.policies.build import build_maze
 from vpo.progress import progress
 
 CHOSEN_BY = (1, 3, 5, 10, 30)  # a rate is chosen by the mean of best@k over these
 BASES = {"base": None, "base_single": 1}  # and how many answers they are asked for; None is what sets have
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What is trained, and on what it is measured.
-
-    Attributes:
-        size: of the mazes.
-        model: the policy that all start from; by default one is built, which leaves something to learn.
-        policy_mazes: to build it from.
-        policy_steps: to build it in.
-        policy_batch: examples a step of that.
-        methods: names, each optionally with settings: "vpo_anchored:anchor=0.7".
-        rates: learning rates to choose from, for each method.
-        seeds: how many.
-        steps: of training.
-        prompts: mazes a step.
-        problems: mazes to train on.
-        group: rollouts per maze.
-        warmup_steps: over which the rate rises.
-        kl: weight of the KL term.
-        validation: mazes to choose rates on.
-        test: mazes to report on.
-        pool: answers per maze.
-    """
-
-    size: int = 9
-    model: str = ""
-    policy_mazes: int = 40_000
-    policy_steps: int = 2_500
-    policy_batch: int = 512
-    methods: tuple[str, ...] = tuple(METHODS)
-    rates: tuple[float, ...] = (3e-5, 1e-4, 3e-4)
-    seeds: int = 3
-    steps: int = 100
-    prompts: int = 64
-    problems: int = 5_000
-    group: int = 8
-    warmup_steps: int = 10
-    kl: float = 0.0
-    validation: int = 100
-    test: int = 200
-    pool: int = 30
-
-    def __post_init__(self) -> None:
-        """Refuse a plan without methods, rates or seeds."""
-        for name in ("methods", "rates"):
-            if not getattr(self, name):
-                raise InputError(f"{name} must name 1 or more")
-        if self.seeds < 1:
-            raise InputError(f"seeds must be 1 or more, not {self.seeds}")
-        for method in self.methods:
-            split_method(method)
-
-    def config(self, model: str, method: str, rate: float, seed: int) -> TrainConfig:
-        """Return the settings of one run from a model."""
-        name, settings = split_method(method)
-        return TrainConfig(
-            task="maze",
-            method=name,
-            method_settings=settings,
-            model=model,
-            micro_batch=min(256, self.prompts * self.group),
-            precision="float32",
-            task_settings={"size": self.size},
-            steps=self.steps,
-            prompts=self.prompts,
-            problems=self.problems,
-            group=self.group,
-            learning_rate=rate,
-            warmup_steps=self.warmup_steps,
-            kl=self.kl,
-            seed=seed,
-            save_every=max(1, self.steps // 4),
-            keep_checkpoints=1,
-        )
 
 
 @dataclass(frozen=True)
@@ -138,36 +60,6 @@ class Job:
     def done(self) -> bool:
         """Whether there is nothing left to do."""
         return (self.evaluation / FACTS).is_file()
-
-
-def split_method(text: str) -> tuple[str, dict[str, Any]]:
-    """Read "vpo_anchored:anchor=0.7:answers=4" as a method and its settings."""
-    name, *parts = text.split(":")
-    settings = {}
-    for part in parts:
-        key, _, value = part.partition("=")
-        try:
-            settings[key] = json.loads(value)
-        except ValueError:
-            raise InputError(f"a setting of a method must be written KEY=NUMBER, not {part!r}") from None
-    get_method(name, **settings)
-    return name, settings
-
-
-# Minutes on a CPU.
-SMALL = Plan(
-    size=7,
-    policy_mazes=1_000,
-    policy_steps=200,
-    policy_batch=64,
-    rates=(2e-4,),
-    seeds=1,
-    steps=10,
-    prompts=8,
-    warmup_steps=3,
-    validation=10,
-    test=20,
-)
 
 
 def reproduce(plan: Plan, folder: Path, jobs: int) -> tuple[Comparison, list[list[Evaluation]], dict[str, Any]]:
@@ -245,7 +137,12 @@ def _workers(jobs: int) -> ProcessPoolExecutor:
 def _finish(pool: ProcessPoolExecutor, jobs: Sequence[Job], label: str) -> None:
     """Do what is missing, several at once; the first that fails is named once the others are done."""
     missing: list[Future[str | None]] = [pool.submit(do, job) for job in jobs if not job.done]
-    failures = [failure for each in progress(as_completed(missing), label, len(missing)) if (failure := each.result())]
+    done = progress(as_completed(missing), label, len(missing))
+    try:
+        failures = [failure for each in done if (failure := each.result())]
+    except BaseException:
+        pool.shutdown(cancel_futures=True)  # those that run stop by themselves, with a checkpoint
+        raise
     if failures:
         raise InputError(f"{len(failures)} of {len(missing)} runs failed: {failures[0]}")
 

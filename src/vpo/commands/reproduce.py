@@ -49,9 +49,10 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Reproduce, and print the table and where the page is."""
     from vpo.files import command_line, write_json
+    from vpo.plan import SMALL, Plan
     from vpo.report.data import page_data
     from vpo.report.page import write_page
-    from vpo.reproduce import SMALL, Plan, reproduce
+    from vpo.reproduce import reproduce
     from vpo.tables import comparison_data, comparison_text
 
     if options.task != "maze":

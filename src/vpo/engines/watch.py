@@ -14,6 +14,7 @@ from vpo.files import append_rows
 from vpo.policies.format import PromptFormat
 from vpo.runs import Run
 
+BAR = "{desc} {n_fmt}/{total_fmt}, {remaining} left, {rate_fmt}{postfix}"
 LINES = 10  # printed over a whole run where there is no terminal for a bar
 
 
@@ -36,7 +37,8 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         from tqdm import tqdm
 
         name = f"{Path(self.config.task).stem} {self.config.method}"
-        self.bar = tqdm(total=self.config.steps, initial=state.global_step, desc=name, unit="step", disable=None)
+        done = state.global_step
+        self.bar = tqdm(total=self.config.steps, initial=done, desc=name, bar_format=BAR, disable=None)
         self.last = time.perf_counter()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
@@ -76,7 +78,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         self.last = now
         named = [(name, logs.get(f"vpo/objective/{name}")) for name in self.objectives]
         shown = [f"{name} {value:.2f}" for name, value in named if value is not None]
-        return ", ".join([*shown, f"diversity {logs.get('vpo/diversity', 0):.2f}", f"{speed:,.0f} tokens/s"])
+        return ", ".join([f"{speed:,.0f} tokens/s", f"diversity {logs.get('vpo/diversity', 0):.2f}", *shown])
 
     def sample(self, step: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: Scored) -> None:
         """Write the rollouts of one group, now and then: an observer of the reward function."""
