@@ -7,7 +7,8 @@ TORCH_VERSION := 2.13.0
 TORCH := $(VENV)/.torch-$(TORCH_VERSION)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-DEMO := OMP_NUM_THREADS=2 $(BIN)/python -W ignore -m vpo
+# Threads that wait in a loop for each other stall where another process has one of two cores.
+DEMO := OMP_NUM_THREADS=2 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -W ignore -m vpo
 
 # Two OpenMP threads can stall each other on a loaded machine.
 export OMP_NUM_THREADS ?= 1

@@ -73,6 +73,10 @@ def now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
+class DiskFullError(InputError):
+    """There is no room for what was to be written."""
+
+
 @contextmanager
 def disk_full(folder: Path, hint: str) -> Iterator[None]:
     """Turn whatever a full disk makes others raise into one line with a hint."""
@@ -83,7 +87,7 @@ def disk_full(folder: Path, hint: str) -> Iterator[None]:
         numbered = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
         place = next(each for each in (folder, *folder.absolute().parents) if each.exists())
         if numbered or "No space left" in str(error) or shutil.disk_usage(place).free == 0:
-            raise InputError(f"{folder}: the disk is full: {hint}") from error
+            raise DiskFullError(f"{folder}: the disk is full: {hint}") from error
         raise
 
 

@@ -2,8 +2,6 @@
 
 import importlib.util
 import logging
-import os
-import platform
 import shlex
 import shutil
 import signal
@@ -12,14 +10,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vpo import __version__, runs
+from vpo import runs
 from vpo.config import EMBEDDED, TrainConfig
 from vpo.errors import InputError
-from vpo.files import command_line, disk_full, new_folder, now
+from vpo.files import DiskFullError, command_line, disk_full, new_folder, now
+from vpo.machine import check_disk, check_one_process, device, precision, versions
 from vpo.methods import get as get_method
 from vpo.policies import Located, Policy, absolute, load, locate
 from vpo.policies.card import write_card
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
     from vpo.engines.trl import RewardFunction
 
-PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "peft")
 TOKENS_PER_ANSWER = 256
 
 
@@ -59,13 +56,15 @@ class Parts:
 
 def train(config: TrainConfig, folder: str | Path) -> Outcome:
     """Train a policy in a new run folder. What is wrong with the config is said before any step, and leaves nothing."""
-    _one_process()
+    check_one_process()
     parts = prepare(config)
     _arguments(parts, Path(folder))
-    _check_disk(Path(folder), parts)
+    check_disk(Path(folder), parts.config, parts.policy.model.num_parameters())
     run = runs.create(folder, parts.config)
     try:
         return _go_on(run, parts)
+    except DiskFullError:
+        raise
     except Exception as error:
         if run.metrics.exists():
             raise
@@ -77,7 +76,7 @@ def train(config: TrainConfig, folder: str | Path) -> Outcome:
 
 def resume(folder: str | Path) -> Outcome:
     """Go on with a run from its newest whole checkpoint, or from the start where there is none."""
-    _one_process()
+    check_one_process()
     run = runs.find(folder)
     config = run.config()
     if run.finished:
@@ -109,7 +108,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
         "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
         "tokens_per_answer": config.tokens_per_answer or known or TOKENS_PER_ANSWER,
         "micro_batch": config.micro_batch or (config.rollouts if small else config.group),
-        "precision": _precision(config.precision, small=small),
+        "precision": precision(config.precision, small=small),
         "target": scaled(config.target) if config.target else dict(zip(task.names, task.weights, strict=True)),
     }
     return replace(config, **chosen), task, found
@@ -136,6 +135,7 @@ def prepare(config: TrainConfig) -> Parts:
         most_answers=found.format.most_answers if found.format else None,
         target=config.target,
         target_in_prompt=method.target_in_prompt,
+        reads_target=found.format.reads_target if found.format else True,
         example=task.ask(problems[0], method.answers, weights_D if method.target_in_prompt else None),
     )
     policy = load(found.path, precision="bfloat16" if config.precision == "bfloat16" else "float32")
@@ -167,7 +167,7 @@ def _train_steps(run: Run, parts: Parts) -> int:
     config = parts.config
     step, checkpoint = run.latest_checkpoint() or (0, None)
     run.rewind(step)
-    run.note_beginning({"command": command_line(), "began": now(), "versions": _versions(), "device": _device()})
+    run.note_beginning({"command": command_line(), "began": now(), "versions": versions(), "device": device()})
     args = _arguments(parts, run.folder)
     watch = Watch(run, config, parts.format, parts.reward.objectives, args.num_iterations)
     parts.reward.observer = watch.sample
@@ -212,14 +212,6 @@ class _NotMissing(logging.Filter):
         return "missing keys in the checkpoint" not in record.getMessage()
 
 
-def _one_process() -> None:
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    if processes > 1:
-        raise InputError(
-            f"vpo train runs in 1 process, not {processes}: use the reward function in a script of your own"
-        )
-
-
 def _arguments(parts: Parts, folder: Path) -> "GRPOConfig":
     from vpo.engines.trl_trainer import trainer_config
 
@@ -245,39 +237,3 @@ def _asked_to_stop(watch: Any) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _precision(wanted: str, *, small: bool) -> str:
-    import torch
-
-    on_gpu = torch.cuda.is_available()
-    if wanted == "auto":
-        return "mixed" if on_gpu and torch.cuda.is_bf16_supported() and not small else "float32"
-    if wanted != "float32" and not on_gpu:
-        raise InputError(f"precision must be float32 on a CPU, some of which bf16 products crash, not {wanted}")
-    return wanted
-
-
-def _check_disk(folder: Path, parts: Parts) -> None:
-    """Refuse a disk that cannot hold the checkpoints and the model: weights, and two moments where they are trained."""
-    config, model = parts.config, parts.policy.model
-    weights = 4 * model.num_parameters()
-    needed = weights + (config.keep_checkpoints + 1) * (0 if config.lora else 3 * weights)
-    place = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    free = shutil.disk_usage(place).free
-    if free < needed:
-        raise InputError(
-            f"{folder}: the disk has {free / 1e9:.2g} GB free, and checkpoints and the model take up to "
-            f"{needed / 1e9:.2g} GB: lower keep_checkpoints, or choose another folder with --out"
-        )
-
-
-def _versions() -> dict[str, str]:
-    ours = {"python": platform.python_version(), "vpo": __version__}
-    return {**ours, **{name: version(name) for name in PACKAGES}}
-
-
-def _device() -> str:
-    import torch
-
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"

@@ -107,6 +107,7 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
             answers=warmup.answers,
             tokens_per_answer=warmup.tokens_per_answer,
             most_answers=found.format.most_answers if found.format else None,
+            reads_target=found.format.reads_target if found.format else True,
             example=task.ask(problems[0], warmup.answers),
         ).save(folder)
     return {

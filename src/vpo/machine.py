@@ -1,0 +1,60 @@
+"""What the machine that trains offers, and whether it suffices."""
+
+import os
+import platform
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+
+from vpo import __version__
+from vpo.config import TrainConfig
+from vpo.errors import InputError
+
+PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "peft")
+
+
+def check_one_process() -> None:
+    """Refuse to be started as several processes."""
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if processes > 1:
+        raise InputError(
+            f"vpo train runs in 1 process, not {processes}: use the reward function in a script of your own"
+        )
+
+
+def precision(wanted: str, *, small: bool) -> str:
+    """Return the precision to train in; a small model gains nothing from bf16, which a CPU must not have."""
+    import torch
+
+    on_gpu = torch.cuda.is_available()
+    if wanted == "auto":
+        return "mixed" if on_gpu and torch.cuda.is_bf16_supported() and not small else "float32"
+    if wanted != "float32" and not on_gpu:
+        raise InputError(f"precision must be float32 on a CPU, some of which bf16 products crash, not {wanted}")
+    return wanted
+
+
+def check_disk(folder: Path, config: TrainConfig, parameters: int) -> None:
+    """Refuse a disk that cannot hold the checkpoints and the model: weights, and two moments where they are trained."""
+    weights = 4 * parameters
+    needed = weights + (config.keep_checkpoints + 1) * (0 if config.lora else 3 * weights)
+    place = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    free = shutil.disk_usage(place).free
+    if free < needed:
+        raise InputError(
+            f"{folder}: the disk has {free / 1e9:.2g} GB free, and checkpoints and the model take up to "
+            f"{needed / 1e9:.2g} GB: lower keep_checkpoints, or choose another folder with --out"
+        )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a run is made with."""
+    ours = {"python": platform.python_version(), "vpo": __version__}
+    return {**ours, **{name: version(name) for name in PACKAGES}}
+
+
+def device() -> str:
+    """Return what a run is trained on, in words."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
