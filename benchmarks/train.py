@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from typing import Any
 
+from transformers import PrinterCallback
 from trl import GRPOTrainer
 
 from vpo.engines.trl import grpo_config, reward_function, task_dataset
@@ -70,6 +71,7 @@ def measure(method: str, steps: int, rollouts: int) -> dict[str, float]:
             train_dataset=task_dataset(reward),
             processing_class=policy.tokenizer,
         )
+        trainer.remove_callback(PrinterCallback)  # it writes to standard output
         trainer.train()
     (start, before), (end, after) = ends[0], ends[-1]  # the first step warms up
     parts = {name: (after[name] - before[name]) / steps for name in ("generation", "reward")}

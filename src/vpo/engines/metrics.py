@@ -50,9 +50,17 @@ def metrics(batch: Scored, objectives: Sequence[str], target: Callable[[int], Fl
     found = {"parse_rate": float(np.mean(everything)), "abstained": 1 - len(known) / len(batch.vectors)}
     if not known:
         return found
-    found["set_reward"] = float(np.mean([set_reward(vectors, mask=mask) for vectors, mask in known]))
-    found["target"] = float(np.mean([(vectors @ target(vectors.shape[1])).mean() for vectors, _ in known]))
-    if len({vectors.shape for vectors, _ in known}) == 1:
+    alike: dict[tuple[int, ...], list[tuple[Floats, list[bool]]]] = {}
+    for each in known:
+        alike.setdefault(each[0].shape, []).append(each)
+    set_rewards, targets = [], []
+    for (_, objectives_count), pairs in alike.items():  # all of one shape at once, which is what makes it quick
+        vectors_NMD, mask_NM = map(np.stack, zip(*pairs, strict=True))
+        set_rewards.append(set_reward(vectors_NMD, mask=mask_NM))
+        targets.append((vectors_NMD @ target(objectives_count)).mean(axis=1))
+    found["set_reward"] = float(np.concatenate(set_rewards).mean())
+    found["target"] = float(np.concatenate(targets).mean())
+    if len(alike) == 1:
         means = np.concatenate([vectors for vectors, _ in known]).mean(axis=0)
         found |= {f"objective/{name}": float(mean) for name, mean in zip(objectives, means, strict=False)}
     pools = [[vectors for place in group if (vectors := batch.vectors[place]) is not None] for group in batch.groups]
