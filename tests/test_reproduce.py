@@ -1,6 +1,7 @@
 """Every method side by side: planned, trained, evaluated, and not done twice."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -41,7 +42,16 @@ def test_everything_is_trained_once_and_shown(tmp_path, capsys):
         ]
         for key in (("best@k", "answers", 3), ("diversity", "", "l1"), ("share of the oracle", "answers", 5)):
             assert measures[key]["mean"] == pytest.approx(sum(seed[key] for seed in seeds) / len(seeds))
-    assert (out / "report.html").is_file()
+    page = (out / "report.html").read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
+    tables = {table["title"]: table for table in data["tables"]}
+    assert [row[:2] for row in tables["Every seed"]["rows"]] == [
+        *(["grpo", 0], ["grpo", 1], ["base", 0], ["base_single", 0]),
+        *(["vpo_anchored:anchor=0.8", 0], ["vpo_anchored:anchor=0.8", 1]),
+    ]
+    (rated,) = [table for title, table in tables.items() if title.startswith("Learning rates")]
+    assert rated["head"] == ["method", "chosen", "0.0001", "0.0002"]
+    assert rated["rows"][0][2:] == list(rates["validation"].values())
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("eval.json")}
     assert main(arguments) == 0
     assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("eval.json")} == before

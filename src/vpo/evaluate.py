@@ -12,13 +12,11 @@ from vpo.files import command_line, disk_full
 from vpo.generate import Sampling, complete
 from vpo.measure import Comparison, compare
 from vpo.policies import Policy, load, locate
-from vpo.policies.format import PromptFormat
+from vpo.policies.format import TOKENS_PER_ANSWER, PromptFormat
 from vpo.score import Tally, scored_rows
 from vpo.tables import comparison_data
 from vpo.targets import weights_for
 from vpo.tasks import Task, get
-
-TOKENS_PER_ANSWER = 256
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from vpo.machine import check_disk, check_one_process, device, precision, versio
 from vpo.methods import get as get_method
 from vpo.policies import Located, Policy, absolute, load, locate
 from vpo.policies.card import write_card
-from vpo.policies.format import PromptFormat
+from vpo.policies.format import TOKENS_PER_ANSWER, PromptFormat
 from vpo.runs import Run
 from vpo.targets import scaled, weights_for
 from vpo.tasks import Task
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from trl import GRPOConfig
 
     from vpo.engines.trl import RewardFunction
-
-TOKENS_PER_ANSWER = 256
 
 
 @dataclass(frozen=True)

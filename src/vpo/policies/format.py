@@ -9,6 +9,7 @@ from vpo.errors import InputError
 from vpo.files import write_json
 
 FILE = "vpo.json"
+TOKENS_PER_ANSWER = 256  # where nothing is known of a model
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -204,3 +204,36 @@ def _cell(value: Interval | None, *, mark: bool = False) -> dict[str, Any] | Non
         return None
     certain = mark and value.low is not None and (value.low > 0 or value.high < 0)
     return {**asdict(value), "certain": certain}
+
+
+def seed_table(seeds: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, Any]:
+    """Return a table with a row for each seed of each run.
+
+    Args:
+        seeds: for each run, for each seed, its measures: section, by, at and mean.
+    """
+    found = [
+        (name, seed, {(each["section"], each["by"], each["at"]): each["mean"] for each in measures})
+        for name, group in seeds.items()
+        for seed, measures in enumerate(group)
+    ]
+    shown = [key for key in SUMMARY if all(key in means for _, _, means in found)]
+    head = ["run", "seed", *(_short(Measure(*key, values=(), differences=())) for key in shown)]
+    return {
+        "title": "Every seed",
+        "head": head,
+        "rows": [[name, seed, *(means[key] for key in shown)] for name, seed, means in found],
+    }
+
+
+def rate_table(rates: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a table of what each learning rate got on the validation problems, and which was chosen."""
+    tried = list(dict.fromkeys(rate for each in rates.values() for rate in each["validation"]))
+    return {
+        "title": "Learning rates, by the mean of best@k on validation problems",
+        "head": ["method", "chosen", *(f"{rate:g}" for rate in tried)],
+        "rows": [
+            [name, f"{each['rate']:g}", *(each["validation"].get(rate) for rate in tried)]
+            for name, each in rates.items()
+        ],
+    }
