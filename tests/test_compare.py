@@ -158,3 +158,17 @@ def test_an_evaluation_is_not_overwritten_unless_asked_and_is_whole_or_absent(ru
 def test_what_is_not_there_is_said(capsys):
     assert main(["compare", "nowhere"]) == 2
     assert capsys.readouterr().err == "vpo: error: nowhere: there is no such run, folder or pool\n"
+
+
+def test_many_runs_have_a_row_each(runs, tmp_path, capsys):
+    many = [*runs, *(make_evaluation(tmp_path / name, seed, 3) for seed, name in enumerate("abc", start=5))]
+    assert main(["compare", *many, "--out", str(tmp_path / "out")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    head = next(line for line in lines if "best@1" in line).split()
+    assert head == [*("best@1", "best@3", "best@5", "best@6", "first", "set", "l1", "coverage", "oracle@6")]
+    data = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    best = {each["at"]: each for each in data["measures"] if (each["section"], each["by"]) == ("best@k", "answers")}
+    (row,) = [line.split() for line in lines if line.startswith("vpo ")][:1]
+    assert row[1] == f"{best[1]['values'][1]['mean']:.3f}"
+    change = [line.split() for line in lines if line.startswith("vpo ")][1]
+    assert change[1] == f"{best[1]['differences'][0]['mean']:+.3f}".replace("-", "−")

@@ -9,7 +9,7 @@ from typing import Any
 from vpo.core.at_k import Interval
 from vpo.diagnose import Diagnosis
 from vpo.evaluations import POOL
-from vpo.measure import DIVERSITY, Comparison, Measure
+from vpo.measure import DIVERSITY, ORACLE, Comparison, Measure
 from vpo.row_files import without_form
 from vpo.score import Tally
 from vpo.tasks import Flaw, Message, Task, settings_of
@@ -38,6 +38,8 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
     }
 
 
+# So many pools have a column each in a short table; more have a row each.
+FEW = 3
 # What a short table leaves out.
 DETAILS = {"pass@k", *DIVERSITY} - {"l1", "coverage"}
 
@@ -48,6 +50,8 @@ def comparison_text(comparison: Comparison, *, brief: bool = False, names: Seque
         kept = [each for each in comparison.measures if not {each.section, each.at} & DETAILS]
         comparison = replace(comparison, measures=tuple(kept))
     names = names or short_names(comparison)
+    if brief and len(names) > FEW:
+        return _runs_as_rows(comparison, names)
     pairs = [f"{names[a]} − {names[b]}" for a, b in comparison.pairs]
     lines = [_summary(comparison), ""]
     if len(pairs) > 1:  # side by side they would be too wide
@@ -192,6 +196,35 @@ def short_names(comparison: Comparison) -> list[str]:
 
 def _title(measure: Measure) -> str:
     return f"{measure.section}, by {measure.by}" if measure.by else measure.section
+
+
+def _runs_as_rows(comparison: Comparison, names: Sequence[str]) -> str:
+    """Return a table with a row for each of many pools: the means, and what they are above or below the first one."""
+    shown = [each for each in comparison.measures if each.by in ("answers", "") and each.section != "pass@k"]
+    shown = [each for each in shown if each.section != ORACLE or each.at == shown[-1].at]
+    head = [f"best@{each.at}" if each.section == "best@k" else _column(each) for each in shown]
+    values = [
+        [_number(value.mean, ".3f") if (value := each.values[run]) else "–" for each in shown]
+        for run in range(len(names))
+    ]
+    changes = [[_change(each.differences[run]) for each in shown] for run in range(len(names) - 1)]
+    rows = [["", *head], *([name, *row] for name, row in zip(names, values, strict=True)), []]
+    rows += [[f"less {names[0]}", *head], *([name, *row] for name, row in zip(names[1:], changes, strict=True))]
+    meanings = [f"{each.at}: {MEANINGS[each.at]}" for each in shown if each.at in MEANINGS]
+    lines = [_summary(comparison), "", *_aligned(rows), "", *meanings]
+    lines.append("*: paired over problems, the 95% bootstrap interval of the difference excludes 0")
+    return "\n".join([*lines, *(f"note: {note}" for note in comparison.notes)])
+
+
+def _column(measure: Measure) -> str:
+    return f"oracle@{measure.at}" if measure.section == ORACLE else str(measure.at)
+
+
+def _change(change: Interval | None) -> str:
+    if change is None:
+        return "–"
+    certain = change.low is not None and (change.low > 0 or change.high < 0)
+    return _number(change.mean, "+.3f") + (" *" if certain else "")
 
 
 def _table(comparison: Comparison, names: Sequence[str], cells: Callable[[Measure], list[str]]) -> list[str]:

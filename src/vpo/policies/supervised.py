@@ -36,6 +36,7 @@ def fit(model: Any, tokenizer: Any, rows: Sequence[Example], folder: Path, sched
     import torch
     from tqdm import tqdm
     from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+    from transformers.utils import logging
 
     class Bar(TrainerCallback):  # type: ignore[misc]  # transformers is not looked into
         """Shows how far training is, on standard error alone, and how the loss goes down."""
@@ -47,6 +48,7 @@ def fit(model: Any, tokenizer: Any, rows: Sequence[Example], folder: Path, sched
             if "loss" in logs:
                 bar.set_postfix(loss=f"{logs['loss']:.3f}")
 
+    logging.disable_progress_bar()  # of saving
     on_gpu = torch.cuda.is_available()
     micro_batch = schedule.micro_batch or schedule.batch
     args = TrainingArguments(

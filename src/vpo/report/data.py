@@ -130,8 +130,8 @@ def _training(folders: Sequence[Path]) -> dict[str, list[float]]:
 def _gallery(comparison: Comparison, first: Evaluation) -> list[dict[str, Any]]:
     """Return some problems with the answers of the first pool of each group, and how to draw them if the task can."""
     pools = [[pool.problems[name] for name in comparison.problems] for pool in comparison.pools]
-    if any(problem.answers is None for problems in pools for problem in problems):
-        return []
+    if all(problem.answers is None for problems in pools for problem in problems):
+        return []  # these pools have no texts
     task = task_of(first)
     asked = task.problems(first.facts["split"], count=first.facts["problems"]) if task else []
     known = {problem.id: problem for problem in asked}
@@ -144,7 +144,8 @@ def _gallery(comparison: Comparison, first: Evaluation) -> list[dict[str, Any]]:
         for problems in pools:
             found = problems[place]
             values = found.scores_nD @ weights_for(comparison.target, found.objectives)
-            answers = zip(found.answers or (), values.tolist(), found.scores_nD.tolist(), strict=True)
+            texts = found.answers or (None,) * len(values)
+            answers = zip(texts, values.tolist(), found.scores_nD.tolist(), strict=True)
             runs.append(
                 [
                     {

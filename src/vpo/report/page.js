@@ -1,8 +1,10 @@
 "use strict";
 // Draws the page out of the JSON it carries. Every point keeps its numbers in data- attributes, for people who look.
 const data = JSON.parse(document.getElementById("data").textContent);
-const colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#A6761D", "#666666", "#E7298A", "#1B9E77"];
+const colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#A6761D", "#808080", "#E7298A"];
 const colour = (run) => colours[run % colours.length];
+const dashes = (run) => ["none", "6 3", "2 3"][Math.floor(run / colours.length) % 3];
+const bands = data.runs.length <= 4; // more of them hide each other; the tables have them all
 const hidden = new Set();
 
 function element(tag, attributes = {}, ...children) {
@@ -45,12 +47,12 @@ function plot(title, lines, { log = false, xLabel = "", yLabel = "", marks = fal
   for (const line of lines) {
     const group = shape("g", { "data-run": line.run });
     const points = line.x.map((x, i) => `${px(x).toFixed(1)},${py(line.y[i]).toFixed(1)}`);
-    if (line.low && line.low[0] !== null) {
+    if (bands && line.low && line.low[0] !== null) {
       const back = line.x.map((x, i) => `${px(x).toFixed(1)},${py(line.low[i]).toFixed(1)}`).reverse();
       const band = line.x.map((x, i) => `${px(x).toFixed(1)},${py(line.high[i]).toFixed(1)}`);
       group.append(shape("polygon", { points: [...band, ...back].join(" "), fill: colour(line.run), opacity: 0.15 }));
     }
-    group.append(shape("polyline", { points: points.join(" "), fill: "none", stroke: colour(line.run), "stroke-width": 2 }));
+    group.append(shape("polyline", { points: points.join(" "), fill: "none", stroke: colour(line.run), "stroke-width": 2, "stroke-dasharray": dashes(line.run) }));
     line.x.forEach((x, i) => {
       const dot = shape("circle", { cx: px(x), cy: py(line.y[i]), r: marks || line.x.length < 2 ? 3 : 5, fill: colour(line.run) });
       if (!marks && line.x.length > 1) dot.setAttribute("fill-opacity", 0);
