@@ -1,7 +1,12 @@
 """Every method side by side: planned, trained, evaluated, and not done twice."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -11,6 +16,7 @@ pytest.importorskip("trl")
 from vpo.cli import main
 from vpo.plan import SMALL, Plan, split_method
 from vpo.reproduce import reproduce
+from vpo.runs import Run
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -65,8 +71,54 @@ def test_a_run_that_fails_is_named_and_the_others_are_done(tmp_path):
         validation=2, test=2, pool=3,
     )  # fmt: skip
     with pytest.raises(ValueError, match=r"1 of 4 runs failed: .*goal_conditioned.* never learned to read"):
-        reproduce(plan, tmp_path, 1)
+        reproduce(plan, tmp_path, 2)
     assert (tmp_path / "runs" / "grpo-0.0002-0" / "validation" / "eval.json").is_file()
+
+
+def test_an_evaluation_that_was_cut_off_is_made_again(tmp_path):
+    plan = replace(SMALL, model="embedded", methods=("grpo",), steps=1, prompts=2, group=2, problems=2, validation=2)
+    plan = replace(plan, test=2, pool=2)
+    reproduce(plan, tmp_path, 2)
+    facts = tmp_path / "runs" / "grpo-0.0002-1" / "eval.json"
+    facts.unlink()  # its pool is there
+    reproduce(plan, tmp_path, 1)
+    assert facts.is_file()
+
+
+def test_ctrl_c_stops_what_runs_and_begins_nothing_else(tmp_path):
+    command = [sys.executable, "-W", "ignore", "-m", "vpo", "reproduce", "maze", "--small", *TINY, "--steps", "400"]
+    process = subprocess.Popen(
+        [*command, "--out", "out"], cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True
+    )
+    runs = tmp_path / "out" / "runs"
+    while not list(runs.glob("*/metrics.jsonl")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    assert process.wait(timeout=60) == 130
+    (begun,) = [path for path in runs.iterdir() if (path / "config.toml").is_file()]
+    assert Run(begun).latest_checkpoint() is not None
+    assert not Run(begun).finished
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    command = [sys.executable, "-W", "ignore", "-m", "vpo", "reproduce", "maze", "--small", *TINY, "--steps", "400"]
+    process = subprocess.Popen([*command, "--out", "out"], cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    runs = tmp_path / "out" / "runs"
+    while not (logs := list(runs.glob("*/metrics.jsonl"))):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    run = Run(logs[0].parent)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            with run.held():  # nobody trains it any longer
+                break
+        except ValueError:
+            time.sleep(0.1)
+    assert run.latest_checkpoint() is not None
 
 
 def test_methods_have_settings():
@@ -83,11 +135,24 @@ def test_methods_have_settings():
         ({"methods": ()}, "methods must name 1 or more"),
         ({"rates": ()}, "rates must name 1 or more"),
         ({"seeds": 0}, "seeds must be 1 or more, not 0"),
+        ({"rates": (1e-4, 1e-4)}, "rates must name each once, not 0.0001, 0.0001"),
+        ({"pool": 10}, "pool must be a multiple of the 3 answers of multi_rlvr, not 10"),
+        ({"size": 8}, "size must be odd and 7 or more, not 8"),
+        ({"steps": 0}, "steps must be 1 or more, not 0"),
     ],
 )
 def test_bad_plans_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         Plan(**settings)
+
+
+def test_a_wrong_model_leaves_no_plan(tmp_path, capsys):
+    out = str(tmp_path / "out")
+    assert main(["reproduce", "maze", "--model", "./nowhere", "--out", out]) == 2
+    assert "there is no such folder (of a model)" in capsys.readouterr().err
+    assert main(["reproduce", "maze", "--jobs", "0", "--out", out]) == 2
+    assert "jobs must be 1 or more, not 0" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_another_task_is_refused(capsys):

@@ -1,6 +1,7 @@
 """Files and folders that appear whole or not at all, and what is noted in them."""
 
 import errno
+import fcntl
 import json
 import os
 import shlex
@@ -71,6 +72,17 @@ def command_line() -> str:
 def now() -> str:
     """Return the time, to be noted with what is made."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+@contextmanager
+def locked(folder: Path, what: str) -> Iterator[None]:
+    """Hold a folder, refusing where another process does."""
+    with open(folder / ".lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{folder}: another process is {what}") from None
+        yield
 
 
 class DiskFullError(InputError):

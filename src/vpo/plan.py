@@ -8,6 +8,7 @@ from vpo.config import TrainConfig
 from vpo.errors import InputError
 from vpo.methods import METHODS
 from vpo.methods import get as get_method
+from vpo.tasks.maze.world import check_size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +58,22 @@ class Plan:
         for name in ("methods", "rates"):
             if not getattr(self, name):
                 raise InputError(f"{name} must name 1 or more")
+            if len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise InputError(f"{name} must name each once, not {', '.join(map(str, getattr(self, name)))}")
         if self.seeds < 1:
             raise InputError(f"seeds must be 1 or more, not {self.seeds}")
-        for method in self.methods:
-            split_method(method)
+        check_size(self.size)
+        for text in self.methods:
+            name, settings = split_method(text)
+            answers = get_method(name, **settings).answers
+            if self.pool < answers or self.pool % answers:
+                raise InputError(f"pool must be a multiple of the {answers} answers of {text}, not {self.pool}")
+            self.config(self.model or "policy", text, self.rates[0], 0)  # refuses numbers that mean nothing
+
+    @property
+    def reported(self) -> range:
+        """The seeds that are reported: not 0, with which rates are chosen."""
+        return range(1, self.seeds + 1)
 
     def config(self, model: str, method: str, rate: float, seed: int) -> TrainConfig:
         """Return the settings of one run from a model."""

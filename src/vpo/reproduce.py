@@ -14,27 +14,31 @@ A folder holds it all, and a call that was interrupted goes on with what is miss
 
 import multiprocessing
 import os
-import traceback
+import signal
+import sys
 from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vpo import runs
+from vpo.core.arrays import whole_number
 from vpo.errors import InputError
 from vpo.evaluate import Request, evaluate_into
 from vpo.evaluations import FACTS, Evaluation, oracle_of, read_evaluation
-from vpo.files import command_line, write_text
+from vpo.files import command_line, locked, write_text
 from vpo.measure import Comparison, compare, compare_groups
 from vpo.methods import get as get_method
 from vpo.plan import Plan, split_method
+from vpo.policies import load, locate
 from vpo.policies.build import build_maze
-from vpo.progress import progress
 
 CHOSEN_BY = (1, 3, 5, 10, 30)  # a rate is chosen by the mean of best@k over these
+PR_SET_PDEATHSIG = 1  # of prctl
 BASES = {"base": None, "base_single": 1}  # and how many answers they are asked for; None is what sets have
 
 
@@ -57,36 +61,30 @@ class Job:
         return self.folder / "validation" if self.split == "validation" else self.folder
 
     @property
+    def log(self) -> Path:
+        """What its process says."""
+        return self.folder.with_name(f"{self.folder.name}.log")
+
+    @property
     def done(self) -> bool:
         """Whether there is nothing left to do."""
         return (self.evaluation / FACTS).is_file()
 
 
 def reproduce(plan: Plan, folder: Path, jobs: int) -> tuple[Comparison, list[list[Evaluation]], dict[str, Any]]:
-    """Train and evaluate everything that is missing, and return the comparison, its evaluations and all results."""
+    """Train and evaluate everything that is missing, and return the comparison, its evaluations and all results.
+
+    Rates are chosen with seed 0; the seeds that are reported are others, from 1 on.
+    """
+    whole_number(jobs, "jobs", 1)
+    if plan.model:
+        load(
+            locate(plan.model, "maze", {"size": plan.size}).path
+        )  # refuses what is not a model, before anything is made
     _same_plan(plan, folder)
-    model = plan.model or _built(plan, folder / "policy")
-    place = folder / "runs"
-    place.mkdir(exist_ok=True)
-    tried = {
-        method: [_job(place, plan, model, method, rate, 0, "validation") for rate in plan.rates]
-        for method in plan.methods
-    }
-    methods = [get_method(name, **settings) for name, settings in map(split_method, plan.methods)]
-    answers = max(method.answers for method in methods)
-    bases = [Job(place / name, plan, model, None, 0.0, 0, "test", single or answers) for name, single in BASES.items()]
-    with _workers(jobs) as pool:
-        _finish(pool, [*bases, *(job for each in tried.values() for job in each)], "choosing rates")
-        chosen = {method: _choose(each) for method, each in tried.items()}
-        reported = {
-            method: [
-                _job(place, plan, model, method, chosen[method]["rate"], seed, "test") for seed in range(plan.seeds)
-            ]
-            for method in plan.methods
-        }
-        _finish(pool, [job for each in reported.values() for job in each], "seeds")
-    groups = {job.folder.name: [job] for job in bases} | reported
-    first = "vpo" if "vpo" in groups else next(iter(reported))
+    with locked(folder, "reproducing in this folder"):
+        groups, chosen = _everything(plan, folder, jobs)
+    first = "vpo" if "vpo" in groups else next(name for name in groups if name not in BASES)
     names = [first, *(name for name in groups if name != first)]
     evaluations = [[read_evaluation(job.folder) for job in groups[name]] for name in names]
     flat = [each for group in evaluations for each in group]
@@ -96,6 +94,31 @@ def reproduce(plan: Plan, folder: Path, jobs: int) -> tuple[Comparison, list[lis
     seeds = {name: [_measures(each, oracle) for each in group] for name, group in zip(names, evaluations, strict=True)}
     results = {"command": command_line(), "plan": asdict(plan), "names": names, "rates": chosen, "seeds": seeds}
     return comparison, evaluations, results
+
+
+def _everything(plan: Plan, folder: Path, jobs: int) -> tuple[dict[str, list[Job]], dict[str, dict[str, Any]]]:
+    """Do all jobs that are not done, and return those to report, by name, and the rates that were chosen."""
+    model = plan.model or _built(plan, folder / "policy")
+    place = folder / "runs"
+    place.mkdir(exist_ok=True)
+    tried = {
+        method: [_job(place, plan, model, method, rate, 0, "validation") for rate in plan.rates]
+        for method in plan.methods
+    }
+    methods = [get_method(name, **settings) for name, settings in map(split_method, plan.methods)]
+    answers = max(method.answers for method in methods)
+    bases = {
+        name: [Job(place / name, plan, model, None, 0.0, 0, "test", single or answers)]
+        for name, single in BASES.items()
+    }
+    _finish([job for group in (*bases.values(), *tried.values()) for job in group], jobs, "choosing rates")
+    chosen = {method: _choose(each) for method, each in tried.items()}
+    reported = {
+        method: [_job(place, plan, model, method, chosen[method]["rate"], seed, "test") for seed in plan.reported]
+        for method in plan.methods
+    }
+    _finish([job for group in reported.values() for job in group], jobs, "seeds")
+    return {**bases, **reported}, chosen
 
 
 def _same_plan(plan: Plan, folder: Path) -> None:
@@ -130,53 +153,76 @@ def _job(place: Path, plan: Plan, model: str, method: str, rate: float, seed: in
     return Job(place / f"{name}-{rate:g}-{seed}", plan, model, method, rate, seed, split)
 
 
-def _workers(jobs: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+def _finish(jobs: Sequence[Job], at_once: int, label: str) -> None:
+    """Do what is missing, each job in a process of its own; those that fail are named once the others are done."""
+    from tqdm import tqdm
+
+    waiting = [job for job in jobs if not job.done]
+    running: dict[Any, tuple[Job, BaseProcess]] = {}
+    failed = []
+    with tqdm(total=len(waiting), desc=label, disable=None) as bar:
+        try:
+            while waiting or running:
+                while waiting and len(running) < at_once:
+                    process = multiprocessing.get_context("spawn").Process(target=do, args=(waiting[0], os.getpid()))
+                    process.start()
+                    running[process.sentinel] = (waiting.pop(0), process)
+                for sentinel in connection.wait(list(running)):
+                    job, ended = running.pop(sentinel)
+                    ended.join()
+                    if not job.done:
+                        failed.append(job)
+                    bar.update()
+        except BaseException:
+            for _, other in running.values():
+                other.terminate()  # it stops with a checkpoint
+            for _, other in running.values():
+                other.join()
+            raise
+    if failed:
+        raise InputError(f"{len(failed)} of {len(jobs)} runs failed: {failed[0].folder}: {_last_words(failed[0])}")
 
 
-def _finish(pool: ProcessPoolExecutor, jobs: Sequence[Job], label: str) -> None:
-    """Do what is missing, several at once; the first that fails is named once the others are done."""
-    missing: list[Future[str | None]] = [pool.submit(do, job) for job in jobs if not job.done]
-    done = progress(as_completed(missing), label, len(missing))
-    try:
-        failures = [failure for each in done if (failure := each.result())]
-    except BaseException:
-        pool.shutdown(cancel_futures=True)  # those that run stop by themselves, with a checkpoint
-        raise
-    if failures:
-        raise InputError(f"{len(failures)} of {len(missing)} runs failed: {failures[0]}")
+def _last_words(job: Job) -> str:
+    lines = job.log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if job.log.is_file() else []
+    return f"{lines[-1] if lines else 'it was killed'} (see {job.log})"
 
 
-def do(job: Job) -> str | None:
-    """Train and evaluate one run, in a process of its own; return what went wrong."""
+def do(job: Job, parent: int) -> None:
+    """Train and evaluate one run, in a process of its own that ends with its parent."""
     from vpo.train import resume, train
 
-    job.folder.parent.mkdir(parents=True, exist_ok=True)
-    log = job.folder.with_name(f"{job.folder.name}.log")
-    with open(log, "a") as file:
+    _end_with(parent)
+    with open(job.log, "a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    try:
-        if job.method is not None and not runs.Run(job.folder).finished:
-            config = job.plan.config(job.model, job.method, job.rate, job.seed)
-            outcome = resume(job.folder) if job.folder.exists() else train(config, job.folder)
-            if not outcome.finished:
-                return f"{job.folder}: interrupted"
-        model = job.model if job.method is None else str(job.folder)
-        request = Request(
-            model=model,
-            task="maze",
-            settings={"size": job.plan.size},
-            split=job.split,
-            count=job.plan.validation if job.split == "validation" else job.plan.test,
-            answers=job.answers,
-            pool=job.plan.pool,
-        )
-        evaluate_into(job.evaluation, request)
-    except Exception as error:  # the others go on
-        traceback.print_exc()
-        return f"{job.folder}: {error} (see {log})"
-    return None
+    if job.method is not None and not runs.Run(job.folder).finished:
+        config = job.plan.config(job.model, job.method, job.rate, job.seed)
+        outcome = resume(job.folder) if job.folder.exists() else train(config, job.folder)
+        if not outcome.finished:
+            print("it was interrupted", flush=True)
+            sys.exit(1)
+    request = Request(
+        model=job.model if job.method is None else str(job.folder),
+        task="maze",
+        settings={"size": job.plan.size},
+        split=job.split,
+        count=job.plan.validation if job.split == "validation" else job.plan.test,
+        answers=job.answers,
+        pool=job.plan.pool,
+    )
+    evaluate_into(job.evaluation, request, overwrite=True)  # what is there is half an evaluation
+
+
+def _end_with(parent: int) -> None:
+    """Leave it to the parent to ask this process to stop; on Linux the system does if the parent was killed."""
+    os.setsid()  # a Ctrl-C in the terminal would be a second asking
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # gone already
+            sys.exit(1)
 
 
 def _choose(jobs: Sequence[Job]) -> dict[str, Any]:

@@ -17,19 +17,18 @@ which grow by whole lines; ``--resume`` cuts them back to the checkpoint that it
 holds a run, by a lock on ``.lock``.
 """
 
-import fcntl
 import json
 import math
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vpo.config import TrainConfig, as_toml, config_of, read_settings
 from vpo.errors import InputError
-from vpo.files import new_folder, write_json, write_text
+from vpo.files import locked, new_folder, write_json, write_text
 
 COMPLETE = "complete"
 CONFIG = "config.toml"
@@ -86,15 +85,9 @@ class Run:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         return found
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> AbstractContextManager[None]:
         """Hold the run, refusing where another process does."""
-        with open(self.folder / ".lock", "w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"{self.folder}: another process is training this run") from None
-            yield
+        return locked(self.folder, "training this run")
 
     def checkpoint(self, step: int) -> Path:
         """Return the folder of the checkpoint after a step."""

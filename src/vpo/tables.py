@@ -194,7 +194,8 @@ def short_names(comparison: Comparison) -> list[str]:
     return names if len(set(names)) == len(names) else [f"{place}: {name}" for place, name in enumerate(names, 1)]
 
 
-def _title(measure: Measure) -> str:
+def title_of(measure: Measure) -> str:
+    """Return what a measure measures, and by which budget."""
     return f"{measure.section}, by {measure.by}" if measure.by else measure.section
 
 
@@ -229,7 +230,7 @@ def _change(change: Interval | None) -> str:
 
 def _table(comparison: Comparison, names: Sequence[str], cells: Callable[[Measure], list[str]]) -> list[str]:
     rows: list[list[str]] = [["", *names]]
-    for title, measures in groupby(comparison.measures, key=_title):
+    for title, measures in groupby(comparison.measures, key=title_of):
         rows += [[], [title], *([f"  {measure.at}", *cells(measure)] for measure in measures)]
     return _aligned(rows)
 

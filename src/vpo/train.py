@@ -218,16 +218,17 @@ def _arguments(parts: Parts, folder: Path) -> "GRPOConfig":
 
 @contextmanager
 def _asked_to_stop(watch: Any) -> Iterator[None]:
-    """Turn Ctrl-C, and SIGTERM, into a stop at the end of a step; a second one stops at once."""
+    """Turn Ctrl-C, and SIGTERM, into a stop at the end of a step; a second Ctrl-C stops at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def ask(number: int, frame: Any) -> None:
-        if watch.stop:
+        if watch.stop and number == signal.SIGINT:
             raise KeyboardInterrupt
+        if not watch.stop:
+            print("\nvpo: stopping after this step, with a checkpoint; Ctrl-C again stops at once", file=sys.stderr)
         watch.stop = True
-        print("\nvpo: stopping after this step, with a checkpoint; once more stops at once", file=sys.stderr)
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -1,18 +1,21 @@
 """The page, opened in a headless browser: what is drawn is what was measured, and nothing goes wrong."""
 
+import html
 import json
 import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tests.test_compare import make_evaluation
 from vpo.evaluations import read_evaluation
 from vpo.measure import compare_groups
 from vpo.report.curves import curves_of
-from vpo.report.data import page_data
+from vpo.report.data import _answers, _positions, _training, page_data
 from vpo.report.page import write_page
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -43,7 +46,7 @@ class Drawn(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.plot, self.run, self.points, self.cells, self.body = None, None, {}, 0, {}
+        self.plot, self.run, self.points, self.cells, self.lines = None, None, {}, 0, []
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
@@ -55,26 +58,45 @@ class Drawn(HTMLParser):
             point = tuple(float(given[f"data-{name}"] or "nan") for name in ("x", "y", "low", "high"))
             self.points.setdefault((self.plot, self.run), []).append(point)
         self.cells += tag == "td"
-        if tag == "body":
-            self.body = given
+        if tag == "svg" and (self.plot or "").startswith("maze "):
+            self.lines.append(0)
+        if tag == "polyline" and (self.plot or "").startswith("maze "):
+            self.lines[-1] += 1
 
 
 def opened(page, width):
-    """Return what the browser made of a page, what its console said, and how wide it came out."""
-    probe = "<script>document.body.dataset.width = document.documentElement.scrollWidth</script></body>"
-    copy = page.with_name(f"opened-{width}.html")
-    copy.write_text(page.read_text().replace("</body>", probe))
+    """Return what the browser made of a page in a frame of a width, what its console said, and how wide it came out."""
+    # A headless window is at least 500 wide, a frame is as wide as it is told.
+    frame = f'<iframe width="{width}" height="900" srcdoc="{html.escape(page.read_text())}"></iframe>'
+    look = """<script>addEventListener("load", () => {
+        const inner = document.querySelector("iframe").contentDocument;
+        document.body.dataset.width = inner.documentElement.scrollWidth;
+        const slider = inner.querySelector("#gallery input");
+        slider.value = slider.max;
+        slider.dispatchEvent(new Event("input"));
+        document.body.append(inner.body);
+    })</script>"""
+    outer = page.with_name(f"opened-{width}.html")
+    outer.write_text(f'<!doctype html><meta charset="utf-8"><body>{frame}{look}</body>')
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]
-    command += [
-        f"--user-data-dir={page.parent / 'profile'}",
-        f"--window-size={width},2000",
-        "--dump-dom",
-        copy.as_uri(),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    command += [f"--user-data-dir={page.parent / 'profile'}", "--window-size=1400,2000", "--virtual-time-budget=2000"]
+    done = subprocess.run(
+        [*command, "--dump-dom", outer.as_uri()], capture_output=True, text=True, check=True, timeout=120
+    )
     drawn = Drawn()
-    drawn.feed(done.stdout)
+    drawn.feed(done.stdout.split("</iframe>")[-1])
+    (drawn.width,) = re.findall(r'data-width="(\d+)"', done.stdout)
     return drawn, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def best_mean(comparison, group, pair, mix):
+    """The mean scores of the answers that are best under a mix of two objectives, one problem at a time."""
+    found = []
+    for pool in group:
+        for name in comparison.problems:
+            scores = pool.problems[name].scores_nD[:, [pool.objectives.index(each) for each in pair]].tolist()
+            found.append(max(scores, key=lambda row: mix * row[0] + (1 - mix) * row[1]))
+    return tuple(sum(row[place] for row in found) / len(found) for place in (0, 1))
 
 
 @needs_browser
@@ -83,14 +105,17 @@ def test_the_page_opens_without_an_error_and_draws_what_was_measured(made, width
     page, comparison, data = made
     drawn, said = opened(page, width)
     assert said == []
-    assert int(drawn.body["data-width"]) <= max(width, 500)  # 500 is the least that a headless window has
+    assert int(drawn.width) <= width  # nothing to scroll aside for
     for run, curves in enumerate(curves_of(comparison)):
         for curve in curves:
             expected = list(zip(curve.budgets, curve.mean, curve.low, curve.high, strict=True))
             assert [pytest.approx(point) for point in expected] == drawn.points[f"by {curve.by}", run]
     x, y = data["fronts"][data["first_front"]]["objectives"]
-    for run, points in enumerate(data["fronts"][data["first_front"]]["runs"]):
-        assert [point[:2] for point in drawn.points[f"{x} against {y}", run]] == [pytest.approx(p) for p in points]
+    for run, group in enumerate(comparison.groups):
+        points = [point[:2] for point in drawn.points[f"{x} against {y}", run]]
+        assert points[0] == pytest.approx(best_mean(comparison, group, (x, y), 0.02))
+        assert points[-1] == pytest.approx(best_mean(comparison, group, (x, y), 0.98))
+    assert drawn.lines == [6, 6]  # all six answers of each run are drawn over the maze, the missing one as nothing
     assert [point[:2] for point in drawn.points["diversity", 1]] == [(1, 1.6), (2, 1.7), (3, 1.8)]  # of two seeds
     assert drawn.cells > len(comparison.measures) * 4
 
@@ -115,14 +140,38 @@ def test_the_points_of_the_page_are_the_numbers_of_the_table(made):
             assert curve["mean"][curve["budgets"].index(measure.at)] == pytest.approx(value.mean)
 
 
+def pool_of(objectives, scores, **more):
+    rows = np.asarray(scores, dtype=float)
+    return SimpleNamespace(objectives=objectives, scores_nD=rows, answers=None, **more)
+
+
 def test_positions_share_a_tie():
-    from vpo.report.data import _positions
-
-    problem = type("Problem", (), {})()
-    import numpy as np
-
-    problem.set_sizes_N, problem.objectives = (2, 2), ("gold", "lava")
-    problem.scores_nD = np.asarray([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.0, 0.0]])
-    first, second = _positions([problem], None)
+    problem = pool_of(("gold", "lava"), [[1, 0], [0, 1], [0.5, 0.5], [0, 0]], set_sizes_N=(2, 2))
+    first, second = _positions([problem], ("gold", "lava"), None)
     assert (first["wins"], second["wins"]) == (0.75, 0.25)  # a tie, then a win of the first
     assert first["mean"] == [0.75, 0.25]
+
+
+def test_scores_stand_under_their_own_objective_in_whatever_order_a_pool_has_them():
+    problem = pool_of(("lava", "gold"), [[0.1, 0.9]], set_sizes_N=(1,))
+    assert _positions([problem], ("gold", "lava"), None)[0]["mean"] == [0.9, 0.1]
+    (answer,) = _answers(problem, ("gold", "lava"), {"gold": 1.0}, None)
+    assert answer["scores"] == [0.9, 0.1]
+    assert answer["value"] == 0.9
+
+
+def test_a_loss_that_ran_away_leaves_a_gap(tmp_path):
+    for name, entropies in (("a", (1.0, float("nan"), None)), ("b", (3.0, float("inf"), 5.0))):
+        (tmp_path / name).mkdir()
+        rows = [{"step": step, "entropy": entropy} for step, entropy in enumerate(entropies, start=1)]
+        (tmp_path / name / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert _training([tmp_path / "a", tmp_path / "b"]) == {"step": [1, 2, 3], "entropy": [2.0, None, 5.0]}
+    (tmp_path / "a" / "metrics.jsonl").write_text("")
+    assert _training([tmp_path / "a"]) == {}
+
+
+def test_a_page_is_written_of_any_text(tmp_path):
+    write_page(
+        tmp_path / "page.html", {"title": "lone \ud800 surrogate".encode("utf-8", "replace").decode(), "x": "\ud800"}
+    )
+    assert "\\ud800" in (tmp_path / "page.html").read_text()

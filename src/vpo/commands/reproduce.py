@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     given: dict[str, Any] = {name: getattr(options, name) for name in named}
     plan = replace(SMALL if options.small else Plan(), **given)
     folder = Path(options.out or f"reproduced/maze-{plan.size}")
-    comparison, evaluations, results = reproduce(plan, folder, options.jobs or _jobs())
+    comparison, evaluations, results = reproduce(plan, folder, _jobs() if options.jobs is None else options.jobs)
     data = {**results, **comparison_data(comparison)}
     write_json(folder / "results.json", data)
     title = f"maze {plan.size} × {plan.size}: every method, {plan.seeds} seeds"

@@ -1,8 +1,10 @@
 """What the page shows, as plain data: curves, fronts, positions, training, a gallery, tables."""
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,15 @@ import numpy as np
 
 from vpo.core.at_k import Interval
 from vpo.core.simplex import Floats
+from vpo.errors import InputError
 from vpo.evaluations import Evaluation, task_of
 from vpo.measure import Comparison, Key, Measure
 from vpo.pools import ProblemPool
 from vpo.report.curves import curves_of
 from vpo.runs import Run
+from vpo.tables import title_of
 from vpo.targets import weights_for
+from vpo.tasks import Task
 
 MIXES = np.linspace(0.02, 0.98, 25)  # of two objectives; not 0 and 1, where the other one would not break ties
 STEPS_SHOWN = 100
@@ -43,6 +48,7 @@ def page_data(
         command: what makes the page.
     """
     objectives = comparison.pools[0].objectives or ()
+    flat = [each for group in evaluations for each in group]
     pools = [[pool.problems[name] for pool in group for name in comparison.problems] for group in comparison.groups]
     curves = curves_of(comparison)
     fronts = [_front(pair, pools) for pair in combinations(objectives, 2)]
@@ -54,16 +60,17 @@ def page_data(
             {
                 "name": name,
                 "curves": [asdict(curve) for curve in curves[place]],
-                "positions": _positions(pools[place], comparison.target) if objectives else [],
+                "positions": _positions(pools[place], objectives, comparison.target) if objectives else [],
                 "training": _training([each.folder for each in evaluations[place] if each.folder]),
             }
             for place, name in enumerate(names)
         ],
         "fronts": fronts,
         "first_front": _widest(fronts),
-        "gallery": _gallery(comparison, evaluations[0][0]) if objectives else [],
+        "gallery": _gallery(comparison, [group[0] for group in evaluations], objectives) if objectives else [],
         "tables": _tables(comparison, names),
-        "commands": [line for group in evaluations for each in group for line in each.commands()] + [command],
+        "notes": list(comparison.notes),
+        "commands": list(dict.fromkeys([*(line for each in flat for line in each.commands()), command])),
         "figure_commands": dict.fromkeys(("best", "front", "positions", "training", "gallery", "tables"), command),
     }
 
@@ -83,7 +90,7 @@ def _front(pair: tuple[str, str], pools: Sequence[Sequence[ProblemPool]]) -> dic
 
 def _best_under_mixes(problem: ProblemPool, pair: tuple[str, str]) -> Floats:
     """Return the two scores of the best answer under each mix, (T, 2)."""
-    scores_n2 = problem.scores_nD[:, [problem.objectives.index(name) for name in pair]]
+    scores_n2 = _ordered(problem, pair)
     best_T = (scores_n2 @ np.stack([MIXES, 1 - MIXES])).argmax(axis=0)
     found: Floats = scores_n2[best_T]
     return found
@@ -95,70 +102,106 @@ def _widest(fronts: Sequence[Mapping[str, Any]]) -> int:
     return int(np.argmax(spans)) if spans else 0
 
 
-def _positions(problems: Sequence[ProblemPool], target: Mapping[str, float] | None) -> list[dict[str, Any]]:
+def _ordered(problem: ProblemPool, objectives: Sequence[str]) -> Floats:
+    """Return the scores of a problem's answers in an order of the objectives, (n, D): pools may differ in theirs."""
+    found: Floats = problem.scores_nD[:, [problem.objectives.index(name) for name in objectives]]
+    return found
+
+
+def _positions(
+    problems: Sequence[ProblemPool], objectives: Sequence[str], target: Mapping[str, float] | None
+) -> list[dict[str, Any]]:
     """Return, for each position of a set, the mean of each objective and how often it is the best of its set."""
     sizes = {size for problem in problems for size in problem.set_sizes_N}
     if len(sizes) != 1:
         return []
     (size,) = sizes
-    scores_nMD = np.concatenate([problem.scores_nD.reshape(-1, size, len(problem.objectives)) for problem in problems])
-    values_nM = scores_nMD @ weights_for(target, problems[0].objectives)
+    scores_nMD = np.concatenate(
+        [_ordered(problem, objectives).reshape(-1, size, len(objectives)) for problem in problems]
+    )
+    values_nM = scores_nMD @ weights_for(target, objectives)
     best_nM = values_nM >= values_nM.max(axis=1, keepdims=True) - 1e-9
     wins_M = (best_nM / best_nM.sum(axis=1, keepdims=True)).mean(axis=0)  # those that are equally good share it
     return [{"mean": scores_nMD[:, place].mean(axis=0).tolist(), "wins": float(wins_M[place])} for place in range(size)]
 
 
-def _training(folders: Sequence[Path]) -> dict[str, list[float]]:
+def _training(folders: Sequence[Path]) -> dict[str, list[float | None]]:
     """Return the metrics of training worth a curve, averaged over runs, and over steps where there are many."""
     logs = [log for folder in folders if (log := Run(folder).metrics).is_file()]
-    if not logs:
-        return {}
     runs = [[json.loads(line) for line in log.read_text(encoding="utf-8").split("\n") if line] for log in logs]
-    steps = min(len(rows) for rows in runs)
+    steps = min((len(rows) for rows in runs), default=0)
+    if not steps:
+        return {}
     names = [name for name in runs[0][0] if name.startswith("vpo/objective/")]
     names += ["vpo/set_reward", "vpo/target", "vpo/diversity", "entropy"]
     bins = np.array_split(np.arange(steps), min(STEPS_SHOWN, steps))
 
-    def curve(name: str) -> list[float]:
-        return [round(float(np.mean([rows[at][name] for rows in runs for at in each])), 5) for each in bins]
+    def curve(name: str) -> list[float | None]:
+        return [_mean([rows[at].get(name) for rows in runs for at in each]) for each in bins]
 
-    whole = [name for name in names if all(name in row for rows in runs for row in rows)]
-    labels = [name.removeprefix("vpo/").removeprefix("objective/").replace("_", " ") for name in whole]
-    return {"step": curve("step"), **dict(zip(labels, map(curve, whole), strict=True))}
+    found = {name.removeprefix("vpo/").removeprefix("objective/").replace("_", " "): curve(name) for name in names}
+    return {
+        "step": curve("step"),
+        **{name: values for name, values in found.items() if any(v is not None for v in values)},
+    }
 
 
-def _gallery(comparison: Comparison, first: Evaluation) -> list[dict[str, Any]]:
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the finite numbers; None where there are none, as after a loss that ran away."""
+    finite = [value for value in values if value is not None and math.isfinite(value)]
+    return round(float(np.mean(finite)), 5) if finite else None
+
+
+def _gallery(
+    comparison: Comparison, evaluations: Sequence[Evaluation], objectives: Sequence[str]
+) -> list[dict[str, Any]]:
     """Return some problems with the answers of the first pool of each group, and how to draw them if the task can."""
-    pools = [[pool.problems[name] for name in comparison.problems] for pool in comparison.pools]
+    pools = [[pool.problems[name] for name in comparison.problems[:GALLERY]] for pool in comparison.pools]
     if all(problem.answers is None for problems in pools for problem in problems):
         return []  # these pools have no texts
-    task = task_of(first)
-    asked = task.problems(first.facts["split"], count=first.facts["problems"]) if task else []
-    known = {problem.id: problem for problem in asked}
+    task, known = _drawable(evaluations)
     scenes = []
-    for place in range(min(GALLERY, len(comparison.problems))):
-        name = comparison.problems[place]
+    for place, name in enumerate(comparison.problems[:GALLERY]):
         problem = known.get(name)
         drawn = task.scene(problem) if task and problem is not None else None
-        runs = []
-        for problems in pools:
-            found = problems[place]
-            values = found.scores_nD @ weights_for(comparison.target, found.objectives)
-            texts = found.answers or (None,) * len(values)
-            answers = zip(texts, values.tolist(), found.scores_nD.tolist(), strict=True)
-            runs.append(
-                [
-                    {
-                        "text": text,
-                        "value": round(value, 5),
-                        "scores": [round(score, 5) for score in scores],
-                        "path": task.trace(problem, text) if task and drawn and text is not None else "",
-                    }
-                    for text, value, scores in answers
-                ]
-            )
+        trace = partial(task.trace, problem) if task and drawn else None
+        runs = [_answers(problems[place], objectives, comparison.target, trace) for problems in pools]
         scenes.append({"problem": name, "svg": drawn, "runs": runs})
     return scenes
+
+
+def _drawable(evaluations: Sequence[Evaluation]) -> tuple[Task[Any] | None, dict[str, Any]]:
+    """Return the task of the first evaluation whose problems are still to be had, and those problems by name."""
+    for each in evaluations:
+        task = task_of(each)
+        if task is not None:
+            try:
+                problems = task.problems(each.facts["split"], count=each.facts["problems"])
+            except InputError:  # its data is gone
+                continue
+            return task, {problem.id: problem for problem in problems}
+    return None, {}
+
+
+def _answers(
+    problem: ProblemPool,
+    objectives: Sequence[str],
+    target: Mapping[str, float] | None,
+    trace: Callable[[str], str] | None,
+) -> list[dict[str, Any]]:
+    """Return the answers to a problem with their scores, and lines over its scene."""
+    scores_nD = _ordered(problem, objectives)
+    values_n = scores_nD @ weights_for(target, objectives)
+    texts = problem.answers or (None,) * len(values_n)
+    return [
+        {
+            "text": text,
+            "value": round(value, 5),
+            "scores": [round(score, 5) for score in scores],
+            "path": trace(text) if trace and text is not None else "",
+        }
+        for text, value, scores in zip(texts, values_n.tolist(), scores_nD.tolist(), strict=True)
+    ]
 
 
 def _tables(comparison: Comparison, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -174,7 +217,7 @@ def _tables(comparison: Comparison, names: Sequence[str]) -> list[dict[str, Any]
         {
             "title": "Every measure",
             "head": ["measure", "at", *names],
-            "rows": [[_title(each), str(each.at), *map(_cell, each.values)] for each in comparison.measures],
+            "rows": [[title_of(each), str(each.at), *map(_cell, each.values)] for each in comparison.measures],
         },
     ]
     if pairs:
@@ -183,16 +226,12 @@ def _tables(comparison: Comparison, names: Sequence[str]) -> list[dict[str, Any]
                 "title": "Differences, paired over problems",
                 "head": ["measure", "at", *pairs],
                 "rows": [
-                    [_title(each), str(each.at), *(_cell(change, mark=True) for change in each.differences)]
+                    [title_of(each), str(each.at), *(_cell(change, mark=True) for change in each.differences)]
                     for each in comparison.measures
                 ],
             }
         )
     return tables
-
-
-def _title(measure: Measure) -> str:
-    return f"{measure.section}, by {measure.by}" if measure.by else measure.section
 
 
 def _short(measure: Measure) -> str:

@@ -24,6 +24,11 @@ const short = (value) => (value === null ? "–" : Math.abs(value) >= 100 ? valu
 // A panel with lines. Each line: run, x, y, and optionally low and high.
 function plot(title, lines, { log = false, xLabel = "", yLabel = "", marks = false } = {}) {
   const [width, height, left, bottom, top, right] = [380, 250, 44, 34, 8, 10];
+  lines = lines.map((line) => {
+    const known = line.x.map((_, i) => i).filter((i) => line.x[i] !== null && line.y[i] !== null);
+    const pick = (values) => values && known.map((i) => values[i]);
+    return { run: line.run, x: pick(line.x), y: pick(line.y), low: pick(line.low), high: pick(line.high) };
+  });
   const xs = lines.flatMap((line) => line.x);
   const ys = lines.flatMap((line) => [...line.y, ...(line.low ?? []), ...(line.high ?? [])]).filter((y) => y !== null);
   const panel = element("div", { class: "panel" }, element("h3", {}, title));
@@ -202,10 +207,14 @@ function table(head, rows) {
     const cell = element("th", { tabindex: 0 }, name);
     const sort = () => {
       const order = cell.dataset.order === "1" ? -1 : 1;
-      heads.forEach((each) => delete each.dataset.order);
+      for (const each of heads) {
+        delete each.dataset.order;
+        each.removeAttribute("aria-sort");
+      }
       cell.dataset.order = order;
+      cell.setAttribute("aria-sort", order > 0 ? "ascending" : "descending");
       const known = rows.filter((row) => row[column] !== null), unknown = rows.filter((row) => row[column] === null);
-      known.sort((a, b) => order * (typeof value(a[column]) === "number" ? value(a[column]) - value(b[column]) : `${value(a[column])}`.localeCompare(`${value(b[column])}`)));
+      known.sort((a, b) => order * (typeof value(a[column]) === "number" ? value(a[column]) - value(b[column]) : `${value(a[column])}`.localeCompare(`${value(b[column])}`, undefined, { numeric: true })));
       fill([...known, ...unknown]);
     };
     cell.addEventListener("click", sort);
@@ -221,7 +230,7 @@ function showTables() {
   for (const each of data.tables) holder.append(element("h3", {}, each.title), table(each.head, each.rows));
 }
 
-document.getElementById("summary").textContent = data.summary;
+document.getElementById("summary").textContent = [data.summary, ...data.notes.map((note) => `note: ${note}`)].join("; ");
 showLegend();
 showBest();
 showFront();
@@ -232,5 +241,5 @@ showTables();
 for (const command of data.commands) document.querySelector("#commands div").append(element("p", {}, element("code", {}, command)));
 for (const [section, command] of Object.entries(data.figure_commands)) {
   const place = document.getElementById(section);
-  if (place) place.append(element("figcaption", {}, "made by ", element("code", {}, command)));
+  if (place) place.append(element("p", {}, "made by ", element("code", {}, command)));
 }

@@ -15,7 +15,7 @@ def write_page(path: Path, data: Mapping[str, Any]) -> None:
     """Write the page of some data."""
     parts = {name: (files("vpo.report") / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
     # Inside a script "<" can only be written so; JSON takes it.
-    embedded = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    embedded = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
     title = html.escape(str(data["title"]))
     text = Template(parts["html"]).substitute(title=title, style=parts["css"], script=parts["js"], data=embedded)
     write_text(path, text)
