@@ -85,33 +85,44 @@ def test_an_evaluation_that_was_cut_off_is_made_again(tmp_path):
     assert facts.is_file()
 
 
-def test_ctrl_c_stops_what_runs_and_begins_nothing_else(tmp_path):
+@pytest.fixture
+def begun(tmp_path):
+    """A reproduction in a process of its own, once its first run trains; and where its runs are."""
     command = [sys.executable, "-W", "ignore", "-m", "vpo", "reproduce", "maze", "--small", *TINY, "--steps", "400"]
     process = subprocess.Popen(
-        [*command, "--out", "out"], cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True
+        [*command, "--out", "out"],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which a shell in the background ignores
     )
     runs = tmp_path / "out" / "runs"
-    while not list(runs.glob("*/metrics.jsonl")):
-        assert process.poll() is None
-        time.sleep(0.05)
+    try:
+        while not list(runs.glob("*/metrics.jsonl")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        yield process, runs
+    finally:
+        process.kill()  # and with it its runs
+        process.wait()
+
+
+def test_ctrl_c_stops_what_runs_and_begins_nothing_else(begun):
+    process, runs = begun
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    assert process.wait(timeout=60) == 130
-    (begun,) = [path for path in runs.iterdir() if (path / "config.toml").is_file()]
-    assert Run(begun).latest_checkpoint() is not None
-    assert not Run(begun).finished
+    assert process.wait(timeout=120) == 130
+    (only,) = [path for path in runs.iterdir() if (path / "config.toml").is_file()]
+    assert Run(only).latest_checkpoint() is not None
+    assert not Run(only).finished
 
 
-def test_workers_end_with_a_parent_that_is_killed(tmp_path):
-    command = [sys.executable, "-W", "ignore", "-m", "vpo", "reproduce", "maze", "--small", *TINY, "--steps", "400"]
-    process = subprocess.Popen([*command, "--out", "out"], cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    runs = tmp_path / "out" / "runs"
-    while not (logs := list(runs.glob("*/metrics.jsonl"))):
-        assert process.poll() is None
-        time.sleep(0.05)
+def test_runs_end_with_a_parent_that_is_killed(begun):
+    process, runs = begun
     process.kill()
     process.wait()
-    run = Run(logs[0].parent)
-    deadline = time.monotonic() + 60
+    (log,) = runs.glob("*/metrics.jsonl")
+    run = Run(log.parent)
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:
             with run.held():  # nobody trains it any longer
