@@ -308,7 +308,7 @@ def test_a_disk_that_fills_up_is_one_line(tmp_path, capsys, monkeypatch):
 
 
 def test_a_disk_that_is_too_small_is_said_before(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("vpo.machine.shutil.disk_usage", lambda path: SimpleNamespace(free=10**6))
+    monkeypatch.setattr("vpo.files.shutil.disk_usage", lambda path: SimpleNamespace(free=10**6))
     assert main(["train", *ARGUMENTS, "--out", str(tmp_path / "run")]) == 2
     assert "the disk has 0.001 GB free" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

@@ -85,6 +85,12 @@ def locked(folder: Path, what: str) -> Iterator[None]:
         yield
 
 
+def free_bytes(folder: Path) -> int:
+    """Return the room on the disk where a folder is, or would be."""
+    place = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    return shutil.disk_usage(place).free
+
+
 class DiskFullError(InputError):
     """There is no room for what was to be written."""
 
@@ -97,8 +103,7 @@ def disk_full(folder: Path, hint: str) -> Iterator[None]:
     except Exception as error:
         # torch and safetensors raise errors of their own.
         numbered = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-        place = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-        if numbered or "No space left" in str(error) or shutil.disk_usage(place).free == 0:
+        if numbered or "No space left" in str(error) or free_bytes(folder) == 0:
             raise DiskFullError(f"{folder}: the disk is full: {hint}") from error
         raise
 

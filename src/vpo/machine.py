@@ -2,13 +2,13 @@
 
 import os
 import platform
-import shutil
 from importlib.metadata import version
 from pathlib import Path
 
 from vpo import __version__
 from vpo.config import TrainConfig
 from vpo.errors import InputError
+from vpo.files import free_bytes
 
 PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "peft")
 
@@ -38,8 +38,7 @@ def check_disk(folder: Path, config: TrainConfig, parameters: int) -> None:
     """Refuse a disk that cannot hold the checkpoints and the model: weights, and two moments where they are trained."""
     weights = 4 * parameters
     needed = weights + (config.keep_checkpoints + 1) * (0 if config.lora else 3 * weights)
-    place = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    free = shutil.disk_usage(place).free
+    free = free_bytes(folder)
     if free < needed:
         raise InputError(
             f"{folder}: the disk has {free / 1e9:.2g} GB free, and checkpoints and the model take up to "

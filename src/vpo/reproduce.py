@@ -77,10 +77,8 @@ def reproduce(plan: Plan, folder: Path, jobs: int) -> tuple[Comparison, list[lis
     Rates are chosen with seed 0; the seeds that are reported are others, from 1 on.
     """
     whole_number(jobs, "jobs", 1)
-    if plan.model:
-        load(
-            locate(plan.model, "maze", {"size": plan.size}).path
-        )  # refuses what is not a model, before anything is made
+    if plan.model:  # what is not a model is refused before anything is made
+        load(locate(plan.model, "maze", {"size": plan.size}).path)
     _same_plan(plan, folder)
     with locked(folder, "reproducing in this folder"):
         groups, chosen = _everything(plan, folder, jobs)

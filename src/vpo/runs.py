@@ -138,10 +138,15 @@ def create(folder: str | Path, config: TrainConfig) -> Run:
     return run
 
 
+def is_run(folder: str | Path) -> bool:
+    """Return whether a folder is that of a run."""
+    return (Path(folder) / CONFIG).is_file()
+
+
 def find(folder: str | Path) -> Run:
     """Return the run in a folder."""
     run = Run(Path(folder))
-    if not (run.folder / CONFIG).is_file():
+    if not is_run(folder):
         reason = "there is no such folder" if not run.folder.exists() else f"it has no {CONFIG}"
         raise InputError(f"{folder}: this is not the folder of a run: {reason}")
     return run

@@ -1,6 +1,6 @@
 """Comparisons and diagnoses as text for a terminal, and as plain data for JSON."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
@@ -224,8 +224,7 @@ def _column(measure: Measure) -> str:
 def _change(change: Interval | None) -> str:
     if change is None:
         return "–"
-    certain = change.low is not None and (change.low > 0 or change.high < 0)
-    return _number(change.mean, "+.3f") + (" *" if certain else "")
+    return _number(change.mean, "+.3f") + (" *" if change.certain else "")
 
 
 def _table(comparison: Comparison, names: Sequence[str], cells: Callable[[Measure], list[str]]) -> list[str]:
@@ -242,8 +241,7 @@ def _values(measure: Measure) -> list[str]:
 def _differences(measure: Measure) -> list[str]:
     cells = []
     for change in measure.differences:
-        certain = change is not None and change.low is not None and (change.low > 0 or change.high < 0)
-        cells.append("–" if change is None else _interval(change, sign="+") + (" *" if certain else ""))
+        cells.append("–" if change is None else _interval(change, sign="+") + (" *" if change.certain else ""))
     return cells
 
 
@@ -257,14 +255,17 @@ def _number(value: float, form: str) -> str:
     return format(value, form).replace("-", "−")
 
 
+def target_text(target: Mapping[str, float] | None) -> str:
+    """Return a weighting of the objectives in words."""
+    return ", ".join(f"{name} {weight:.3g}" for name, weight in target.items()) if target else "all objectives alike"
+
+
 def _summary(comparison: Comparison) -> str:
-    if comparison.target is None:
-        target = "all objectives alike"
-    else:
-        target = ", ".join(f"{name} {weight:.3g}" for name, weight in comparison.target.items())
     sizes = sorted({pool.set_size or 0 for pool in comparison.pools})
     sets = " and ".join("mixed" if size == 0 else str(size) for size in sizes)
-    return f"{len(comparison.problems)} problems; answers per generation: {sets}; target: {target}"
+    return (
+        f"{len(comparison.problems)} problems; answers per generation: {sets}; target: {target_text(comparison.target)}"
+    )
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -124,16 +124,12 @@ def prepare(config: TrainConfig) -> Parts:
     method = get_method(config.method, **config.method_settings)
     weights_D = weights_for(config.target, task.names).tolist()
     reward = reward_function(task, method, problems=problems, target=weights_D, group=config.group, seed=config.seed)
-    asked = PromptFormat(
-        task=config.task,
-        task_name=task.name,
-        task_settings=config.task_settings,
+    asked = found.trained_format(
+        task,
         answers=method.answers,
         tokens_per_answer=config.tokens_per_answer,
-        most_answers=found.format.most_answers if found.format else None,
         target=config.target,
         target_in_prompt=method.target_in_prompt,
-        reads_target=found.format.reads_target if found.format else True,
         example=task.ask(problems[0], method.answers, weights_D if method.target_in_prompt else None),
     )
     policy = load(found.path, precision="bfloat16" if config.precision == "bfloat16" else "float32")

@@ -36,7 +36,9 @@ def made(tmp_path_factory):
         (folder / name / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in steps))
     evaluations = [[read_evaluation(folder / "grpo")], [read_evaluation(folder / f"vpo-{seed}") for seed in (0, 1)]]
     comparison = compare_groups([[each.pool for each in group] for group in evaluations], target=TARGET)
-    data = page_data(comparison, evaluations, ["grpo", "</script><b>vpo"], "A <title>", "vpo compare grpo vpo")
+    data = page_data(
+        comparison, curves_of(comparison), evaluations, ["grpo", "</script><b>vpo"], "A <title>", "vpo compare grpo vpo"
+    )
     write_page(folder / "report.html", data)
     return folder / "report.html", comparison, data
 

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.evaluations import oracle_of, read_evaluation, shared_target
     from vpo.files import command_line, write_json, write_text
     from vpo.measure import compare
-    from vpo.report.curves import draw_curves
+    from vpo.report.curves import curves_of, draw_curves
     from vpo.report.data import page_data
     from vpo.report.page import write_page
     from vpo.tables import comparison_data, comparison_text, short_names
@@ -44,14 +44,17 @@ def run(options: argparse.Namespace) -> int:
     names = short_names(found)
     best = sum(oracle[name] for name in found.problems) / len(found.problems) if oracle else None
     pictures = [folder / f"best_at_k.{form}" for form in ("png", "svg")]
-    draw_curves(found, names, pictures, best)
+    curves = curves_of(found)
+    draw_curves(found, curves, names, pictures, best)
     page = folder / "report.html"
-    write_page(page, page_data(found, [[each] for each in evaluations], names, ", ".join(names), command_line()))
+    groups = [[each] for each in evaluations]
+    write_page(page, page_data(found, curves, groups, names, ", ".join(names), command_line()))
     made = {"oracle": best, "page": str(page), "pictures": [str(picture) for picture in pictures]}
-    write_json(folder / "comparison.json", {**comparison_data(found), **made})
+    data = {**comparison_data(found), **made}
+    write_json(folder / "comparison.json", data)
     write_text(folder / "comparison.txt", comparison_text(found) + "\n")
     if options.json:
-        print(as_json({**comparison_data(found), **made}))
+        print(as_json(data))
     else:
         text = comparison_text(found, brief=not options.all)
         print(plain(f"{text}\n\nthe page: {page}; the curves: {' and '.join(map(str, pictures))}"))

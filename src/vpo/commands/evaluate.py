@@ -43,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Evaluate a model and print what was found."""
     from vpo.evaluate import Request, evaluate_into
     from vpo.evaluations import FACTS, POOL
+    from vpo.runs import is_run
     from vpo.tables import comparison_text, tally_text
     from vpo.targets import parse_target
 
@@ -58,8 +59,10 @@ def run(options: argparse.Namespace) -> int:
         tokens_per_answer=options.max_tokens,
         sampling={name: getattr(options, name) for name in ("temperature", "top_p", "batch", "seed", "thinking")},
     )
-    is_run = (Path(options.model) / "config.toml").is_file()
-    folder = Path(options.out or (options.model if is_run else f"runs/{_name(options.task)}-{_name(options.model)}"))
+    folder = Path(
+        options.out
+        or (options.model if is_run(options.model) else f"runs/{_name(options.task)}-{_name(options.model)}")
+    )
     found, tally = evaluate_into(folder, request, overwrite=options.overwrite)
     if options.json:
         print((folder / FACTS).read_text(encoding="utf-8").rstrip())

@@ -50,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
     """Reproduce, and print the table and where the page is."""
     from vpo.files import command_line, write_json
     from vpo.plan import SMALL, Plan
+    from vpo.report.curves import curves_of
     from vpo.report.data import page_data, rate_table, seed_table
     from vpo.report.page import write_page
     from vpo.reproduce import reproduce
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     data = {**results, **comparison_data(comparison)}
     write_json(folder / "results.json", data)
     title = f"maze {plan.size} × {plan.size}: every method, {plan.seeds} seeds"
-    page = page_data(comparison, evaluations, results["names"], title, command_line())
+    page = page_data(comparison, curves_of(comparison), evaluations, results["names"], title, command_line())
     page["tables"] += [seed_table(results["seeds"]), rate_table(results["rates"])]
     write_page(folder / "report.html", page)
     if options.json:

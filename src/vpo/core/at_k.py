@@ -127,6 +127,11 @@ class Interval:
     low: Any
     high: Any
 
+    @property
+    def certain(self) -> bool:
+        """Whether the interval, of one number, excludes 0; a mean without an interval does not."""
+        return self.low is not None and bool(self.low > 0 or self.high < 0)
+
 
 def bootstrap(values: ArrayLike, *, resamples: int = 5000, confidence: float = 0.95, seed: int = 0) -> Interval:
     """Return the mean over problems and its percentile bootstrap interval, (P,) → numbers, (P, q) → (q,).

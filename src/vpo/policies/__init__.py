@@ -8,7 +8,8 @@ from typing import Any
 from vpo.config import EMBEDDED
 from vpo.errors import InputError
 from vpo.policies.format import PromptFormat, format_of
-from vpo.tasks import find
+from vpo.runs import Run, is_run
+from vpo.tasks import Task, find
 
 SHIPPED = Path(__file__).parent / "embedded"
 
@@ -44,6 +45,18 @@ class Located:
     format: PromptFormat | None
     settings: dict[str, Any]
 
+    def trained_format(self, task: Task[Any], **asked: Any) -> PromptFormat:
+        """Return the prompt format of what is trained from this model on a task: it keeps the limits of the model."""
+        limits = self.format or PromptFormat(task=self.task)
+        return PromptFormat(
+            task=self.task,
+            task_name=task.name,
+            task_settings=self.settings,
+            most_answers=limits.most_answers,
+            reads_target=limits.reads_target,
+            **asked,
+        )
+
 
 def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located:
     """Find a model: "embedded", the folder of a finished run, that of a model, or a name on the hub.
@@ -59,10 +72,11 @@ def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located
         raise InputError("task must be given for the embedded model: there is one for each")
     name = find(task).name if task is not None else ""  # refuses what is not a task
     path = embedded(name, **settings) if model == EMBEDDED else model
-    if (Path(path) / "config.toml").is_file():
-        if not (Path(path) / "model").is_dir():
+    if is_run(path):
+        run = Run(Path(path))
+        if not run.finished:
             raise InputError(f"{model}: this run is not finished; go on with it by vpo train --resume {model}")
-        path = str(Path(path) / "model")
+        path = str(run.model)
     found = format_of(path)
     if task is None:
         if found is None:

@@ -13,7 +13,6 @@ from vpo.errors import InputError
 from vpo.files import disk_full, new_folder
 from vpo.generate import Sampling, complete
 from vpo.policies import Policy, load, locate
-from vpo.policies.format import PromptFormat
 from vpo.policies.supervised import Schedule, encode, fit
 from vpo.tasks import Task, get
 
@@ -100,14 +99,10 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
         after = readable(policy, task, warmup)
         policy.model.save_pretrained(folder)
         policy.tokenizer.save_pretrained(folder)
-        PromptFormat(
-            task=found.task,
-            task_name=task.name,
-            task_settings=found.settings,
+        found.trained_format(
+            task,
             answers=warmup.answers,
             tokens_per_answer=warmup.tokens_per_answer,
-            most_answers=found.format.most_answers if found.format else None,
-            reads_target=found.format.reads_target if found.format else True,
             example=task.ask(problems[0], warmup.answers),
         ).save(folder)
     return {

@@ -61,11 +61,18 @@ def _steps(most: int) -> tuple[int, ...]:
     return tuple(sorted({round(k) for k in np.geomspace(1, most, POINTS)} | set(range(1, min(most, POINTS) + 1))))
 
 
-def draw_curves(comparison: Comparison, names: Sequence[str], files: Sequence[Path], oracle: float | None) -> None:
+def draw_curves(
+    comparison: Comparison,
+    everything: Sequence[Sequence[Curve]],
+    names: Sequence[str],
+    files: Sequence[Path],
+    oracle: float | None,
+) -> None:
     """Draw the curves of all pools into .png and .svg files.
 
     Args:
-        comparison: whose pools, problems and target are drawn.
+        comparison: whose pools are drawn.
+        everything: the curves of each of them, from `curves_of`.
         names: of the pools.
         files: to write.
         oracle: the best that any answer could earn, averaged over the problems, where it is known.
@@ -78,7 +85,6 @@ def draw_curves(comparison: Comparison, names: Sequence[str], files: Sequence[Pa
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator
 
-    everything = curves_of(comparison)
     kinds = [by for by in BUDGETS if all(any(curve.by == by for curve in curves) for curves in everything)]
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "vpo", "font.size": 9}):
         figure = Figure(figsize=(4.2 * len(kinds), 3.6), layout="constrained")

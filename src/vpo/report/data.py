@@ -15,11 +15,11 @@ from vpo.core.at_k import Interval
 from vpo.core.simplex import Floats
 from vpo.errors import InputError
 from vpo.evaluations import Evaluation, task_of
-from vpo.measure import Comparison, Key, Measure
+from vpo.measure import ORACLE, Comparison, Key, Measure
 from vpo.pools import ProblemPool
-from vpo.report.curves import curves_of
+from vpo.report.curves import Curve
 from vpo.runs import Run
-from vpo.tables import title_of
+from vpo.tables import target_text, title_of
 from vpo.targets import weights_for
 from vpo.tasks import Task
 
@@ -28,11 +28,12 @@ STEPS_SHOWN = 100
 GALLERY = 8
 SUMMARY: list[Key] = [("best@k", "answers", k) for k in (1, 3, 5, 10, 30)]
 SUMMARY += [("one generation", "", "first"), ("one generation", "", "set")]
-SUMMARY += [("diversity", "", "l1"), ("diversity", "", "coverage"), ("share of the oracle", "answers", 30)]
+SUMMARY += [("diversity", "", "l1"), ("diversity", "", "coverage"), (ORACLE, "answers", 30)]
 
 
 def page_data(
     comparison: Comparison,
+    curves: Sequence[Sequence[Curve]],
     evaluations: Sequence[Sequence[Evaluation]],
     names: Sequence[str],
     title: str,
@@ -42,6 +43,7 @@ def page_data(
 
     Args:
         comparison: what was measured.
+        curves: its best@k curves, from `curves_of`.
         evaluations: of the same groups of pools, in the same order.
         names: of the groups.
         title: of the page.
@@ -50,11 +52,10 @@ def page_data(
     objectives = comparison.pools[0].objectives or ()
     flat = [each for group in evaluations for each in group]
     pools = [[pool.problems[name] for pool in group for name in comparison.problems] for group in comparison.groups]
-    curves = curves_of(comparison)
     fronts = [_front(pair, pools) for pair in combinations(objectives, 2)]
     return {
         "title": title,
-        "summary": f"{len(comparison.problems)} problems; target: {_target_text(comparison.target)}",
+        "summary": f"{len(comparison.problems)} problems; target: {target_text(comparison.target)}",
         "objectives": list(objectives),
         "runs": [
             {
@@ -73,10 +74,6 @@ def page_data(
         "commands": list(dict.fromkeys([*(line for each in flat for line in each.commands()), command])),
         "figure_commands": dict.fromkeys(("best", "front", "positions", "training", "gallery", "tables"), command),
     }
-
-
-def _target_text(target: Mapping[str, float] | None) -> str:
-    return ", ".join(f"{name} {weight:.3g}" for name, weight in target.items()) if target else "all objectives alike"
 
 
 def _front(pair: tuple[str, str], pools: Sequence[Sequence[ProblemPool]]) -> dict[str, Any]:
@@ -235,15 +232,14 @@ def _tables(comparison: Comparison, names: Sequence[str]) -> list[dict[str, Any]
 
 
 def _short(measure: Measure) -> str:
-    names = {"best@k": f"best@{measure.at}", "share of the oracle": f"oracle share @{measure.at}"}
+    names = {"best@k": f"best@{measure.at}", ORACLE: f"oracle share @{measure.at}"}
     return names.get(measure.section, str(measure.at))
 
 
 def _cell(value: Interval | None, *, mark: bool = False) -> dict[str, Any] | None:
     if value is None:
         return None
-    certain = mark and value.low is not None and (value.low > 0 or value.high < 0)
-    return {**asdict(value), "certain": certain}
+    return {**asdict(value), "certain": mark and value.certain}
 
 
 def seed_table(seeds: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, Any]:
