@@ -14,7 +14,6 @@ tables of their own:
     epsilon_high = 0.28
 """
 
-import difflib
 import math
 import tomllib
 from collections.abc import Mapping
@@ -23,7 +22,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from vpo.errors import InputError
+from vpo.errors import InputError, nearest
 
 VLLM = ("off", "colocate", "server")
 PRECISIONS = ("auto", "float32", "mixed", "bfloat16")
@@ -147,9 +146,7 @@ def read_settings(path: str | Path) -> dict[str, Any]:
     known = [each.name for each in fields(TrainConfig)]
     for name in found:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise InputError(f"{path}: setting {name!r} is not known: {hint}")
+            raise InputError(f"{path}: setting {name!r} is not known: {nearest(name, known)}")
         kind = get_type_hints(TrainConfig)[name]
         if not fits(found[name], kind):
             raise InputError(f"{path}: {name} must be {kind_name(kind)}, not {found[name]!r}")

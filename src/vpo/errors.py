@@ -14,6 +14,16 @@ A bad rollout is data, not a crash:
 Everything else is a bug of this library and shows its traceback.
 """
 
+import difflib
+from collections.abc import Iterable
+
 
 class InputError(ValueError):
     """A value from outside that cannot be used. The message names the argument, the value and the bound."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint for a name that is not known: the one that is nearest, or all that there are."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"

@@ -3,14 +3,13 @@
 `advantages` does it in one call. `get` gives a method by name, with what a trainer must know of it.
 """
 
-import difflib
 import warnings
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 from vpo.core.arrays import Array, ArrayLike
-from vpo.errors import InputError
+from vpo.errors import InputError, nearest
 from vpo.methods.batch import Batch, batch_advantages
 from vpo.methods.dr_grpo import DrGrpo
 from vpo.methods.gdpo import Gdpo
@@ -46,9 +45,7 @@ __all__ = ["METHODS", "Group", "Method", "advantages", "drawn_weighting", "get"]
 def get(name: str, **settings: Any) -> Method:
     """Return a method by name, with settings such as ``answers=5`` in place of its defaults."""
     if not isinstance(name, str) or name not in METHODS:
-        near = difflib.get_close_matches(str(name), METHODS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(METHODS)}"
-        raise InputError(f"method {name!r} is not known: {hint}")
+        raise InputError(f"method {name!r} is not known: {nearest(str(name), METHODS)}")
     known = [field.name for field in fields(METHODS[name])]
     for setting in settings:
         if setting not in known:

@@ -1,6 +1,5 @@
 """Tasks: the domains whose answers are scored as vectors. `get` gives one by name or from a file."""
 
-import difflib
 import importlib
 import importlib.util
 import inspect
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vpo.core.arrays import check_weights
-from vpo.errors import InputError
+from vpo.errors import InputError, nearest
 from vpo.tasks.task import Flaw, Message, Objective, Problem, Task, Vector
 
 __all__ = [
@@ -68,9 +67,7 @@ def find(name: str) -> type[Task[Any]]:
         return _REGISTERED[name]
     for point in entry_points(group=GROUP, name=name):
         return _from_entry_point(point)
-    near = difflib.get_close_matches(name, names(), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names())}"
-    raise InputError(f"task {name!r} is not known: {hint}")
+    raise InputError(f"task {name!r} is not known: {nearest(name, names())}")
 
 
 def get(name: str, **settings: Any) -> Task[Any]:
