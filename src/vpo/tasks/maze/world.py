@@ -1,9 +1,8 @@
 """Mazes: what one is, how they are made, and how a walk through one goes."""
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from random import Random
 from typing import TypeAlias, TypeVar
 
@@ -47,20 +46,20 @@ class Maze:
     @cached_property
     def next_cell(self) -> dict[str, list[Cell]]:
         """Where each move leads from each cell: for each move, a list over the cells."""
-        table: dict[str, list[Cell]] = {}
-        for move, (down, right) in STEPS.items():
-            table[move] = []
-            for cell in range(len(self.cells)):
-                row, column = divmod(cell, self.size)
-                row, column = row + down, column + right
-                inside = 0 <= row < self.size and 0 <= column < self.size
-                target = row * self.size + column
-                table[move].append(target if inside and self.cells[target] != WALL else cell)
-        return table
+        cells = self.cells
+        return {
+            move: [cell if cells[target] == WALL else target for cell, target in enumerate(targets)]
+            for move, targets in _without_walls(self.size).items()
+        }
+
+    @cached_property
+    def next_cells(self) -> list[tuple[Cell, ...]]:
+        """Where the moves lead from each cell, in the order of MOVES: the cell itself for those that do nothing."""
+        return list(zip(*(self.next_cell[move] for move in MOVES), strict=True))
 
     def neighbours(self, cell: Cell) -> list[tuple[str, Cell]]:
         """Return the moves that lead out of a cell, and where to."""
-        ways = [(move, self.next_cell[move][cell]) for move in MOVES]
+        ways = zip(MOVES, self.next_cells[cell], strict=True)
         return [(move, target) for move, target in ways if target != cell]
 
     def walk(self, moves: Iterable[str]) -> list[Cell]:
@@ -86,17 +85,28 @@ class Maze:
 
 def distances(maze: Maze, source: Cell, blocked: frozenset[Cell] = frozenset()) -> dict[Cell, int]:
     """Return the steps from a cell to each cell within reach. Blocked cells can be reached, not passed."""
+    next_cells = maze.next_cells
     found = {source: 0}
-    queue = deque([source])
-    while queue:
-        cell = queue.popleft()
-        if cell in blocked and cell != source:
-            continue
-        for _, target in maze.neighbours(cell):
+    queue = [source]
+    for cell in queue:  # it grows on the way
+        steps = found[cell] + 1
+        for target in next_cells[cell]:
             if target not in found:
-                found[target] = found[cell] + 1
-                queue.append(target)
+                found[target] = steps
+                if target not in blocked:
+                    queue.append(target)
     return found
+
+
+@lru_cache(maxsize=16)
+def _without_walls(size: int) -> dict[str, list[Cell]]:
+    """Return where each move leads from each cell of a grid without walls."""
+
+    def after(cell: Cell, down: int, right: int) -> Cell:
+        row, column = cell // size + down, cell % size + right
+        return row * size + column if 0 <= row < size and 0 <= column < size else cell
+
+    return {move: [after(cell, *step) for cell in range(size * size)] for move, step in STEPS.items()}
 
 
 def make_maze(size: int, seed: int, index: int) -> Maze:
@@ -147,7 +157,7 @@ def _try_maze(name: str, size: int, random: Random) -> Maze | None:
     gold_corner, diamond_corner = (one, other) if random.random() < 0.5 else (other, one)
     tiles = dict.fromkeys(opened, OPEN) | {start: START, end: END, centre: BONUS}
     for corner, kind in ((gold_corner, GOLD), (diamond_corner, DIAMOND)):
-        near = [cell for cell in sorted(opened) if _manhattan(cell, corner, size) <= 2]
+        near = [cell for cell in _zone(corner, size) if cell in opened]
         count = pick((3, 4, 5), random)
         if len(near) < count:
             return None
@@ -194,5 +204,8 @@ def _prim(size: int, random: Random) -> set[Cell]:
     return {row * size + column for row, column in opened}
 
 
-def _manhattan(one: Cell, other: Cell, size: int) -> int:
-    return abs(one // size - other // size) + abs(one % size - other % size)
+@lru_cache(maxsize=64)
+def _zone(corner: Cell, size: int) -> list[Cell]:
+    """Return the cells at most two steps from a corner, if no wall were in the way, in order."""
+    row, column = divmod(corner, size)
+    return [cell for cell in range(size * size) if abs(cell // size - row) + abs(cell % size - column) <= 2]
