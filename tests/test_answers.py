@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vpo.answers import duplicates, instruction, parse, split_reasoning, write
+from vpo.answers import duplicates, instruction, parse, parts, split_reasoning, write
 
 TAGS = ["<think>", "</think>", "<answer>", "</answer>", "<answer_1>", "</answer_1>", "<answer_2>", "</answer_2>", "<a"]
 noise = st.lists(st.one_of(st.sampled_from([*TAGS, "<answer_3>", "</answer_3>", "a", " ", "\n"]), st.text(max_size=5)))
@@ -153,3 +153,28 @@ def test_duplicates_are_found_in_a_normal_form():
 )
 def test_reasoning_is_split_off(completion, expected):
     assert split_reasoning(completion) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<answer_1>a</answer_1>\n<answer_2>b</answer_2>", [(22, 0), (45, 1), (45, 1)]),
+        ("<think><answer_1>x</answer_1></think><answer_1>a</answer_1>tail", [(59, 0), (63, 1)]),
+        ("<answer_2>b</answer_2><answer_1>a</answer_1>", [(22, 1), (44, 0), (44, 1)]),
+        ("<answer_1>a</answer_1><answer_1>c</answer_1>", [(22, 0), (44, 1)]),
+        ("<answer_1>a", [(11, 1)]),
+        ("", [(0, 1)]),
+    ],
+)
+def test_parts_end_where_the_tag_of_an_answer_ends(text, expected):
+    assert parts(text, 2) == expected
+
+
+@given(pieces=noise, answers=st.integers(1, 4))
+def test_parts_cover_any_text_and_name_the_answers_that_count(pieces, answers):
+    text = "".join(pieces)
+    *found, _ = parts(text, answers)
+    assert sorted(place for _, place in found) == [p for p, each in enumerate(parse(text, answers)) if each is not None]
+    ends = [end for end, _ in parts(text, answers)]
+    assert ends == sorted(ends)
+    assert ends[-1] == len(text)

@@ -131,6 +131,7 @@ def stop_after(monkeypatch, step):
         {"method": "grpo", "kl": 0.1},
         {"method": "dr_grpo", "lora": 4},
         {"method": "random_weighting", "schedule": "cosine"},
+        {"method": "vpo_anchored", "kl": 0.1},
     ],
 )
 def test_a_stopped_run_ends_where_it_would_have_ended(changes, whole, tmp_path, monkeypatch):

@@ -17,7 +17,8 @@ White space around an answer is dropped. An answer may be empty; that is for the
 """
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import zip_longest
 
 from vpo.errors import InputError
 
@@ -54,28 +55,40 @@ def write(texts: Sequence[str]) -> str:
 
 def parse(completion: str, answers: int) -> list[str | None]:
     """Return the answers of a completion by their number, None for a missing one. Takes linear time."""
-    _check(answers)
-    text = completion[reasoning_end(completion, answers) :]
     found: list[str | None] = [None] * answers
-    missing = answers
-    if answers == 1:
-        pieces = text.split("<answer>")
-        numbers = ["1"] * (len(pieces) - 1)
-        bodies = pieces[1:]
-    else:
-        pieces = _NUMBERED.split(text)
-        numbers, bodies = pieces[1::2], pieces[2::2]
-    for number, body in zip(numbers, bodies, strict=True):
-        place = int(number) - 1
-        if place >= answers or found[place] is not None:
-            continue
-        content, closed, _ = body.partition("</answer>" if answers == 1 else f"</answer_{number}>")
-        if closed:
-            found[place] = content.strip()
-            missing -= 1
-            if not missing:
-                break
+    for place, content, _ in _closed(completion, answers):
+        found[place] = content.strip()
     return found
+
+
+def parts(completion: str, answers: int) -> list[tuple[int, int]]:
+    """Return where the part of each answer ends, in the order they stand, and the place of that answer, from 0.
+
+    A part begins where the one before it ends, so reasoning belongs to the answer that follows it. What comes after
+    the last answer belongs to the last place.
+    """
+    found = [(end, place) for place, _, end in _closed(completion, answers)]
+    return [*found, (len(completion), answers - 1)]
+
+
+def _closed(completion: str, answers: int) -> Iterator[tuple[int, str, int]]:
+    """Yield the answers that count, in the order they stand: the place by number, the text, and where its tag ends."""
+    _check(answers)
+    opening = _SINGLE if answers == 1 else _NUMBERED
+    at = reasoning_end(completion, answers)
+    openings = list(opening.finditer(completion, at))
+    seen: set[int] = set()
+    for opened, following in zip_longest(openings, openings[1:]):
+        place = 0 if answers == 1 else int(opened.group(1)) - 1
+        if place >= answers or place in seen:
+            continue
+        closing = "</" + opened.group()[1:]
+        closed = completion.find(closing, opened.end(), following.start() if following else len(completion))
+        if closed >= 0:
+            seen.add(place)
+            yield place, completion[opened.end() : closed], closed + len(closing)
+            if len(seen) == answers:
+                return
 
 
 def reasoning_end(completion: str, answers: int) -> int:

@@ -31,6 +31,10 @@ class LettersTask(Task):
         size = max(1, len(completion) // answers)
         return [completion[place * size : (place + 1) * size] for place in range(answers)]
 
+    def parts(self, completion, answers):
+        size = max(1, len(completion) // answers)
+        return [(len(completion) if place + 1 == answers else (place + 1) * size, place) for place in range(answers)]
+
     def score(self, problem, answer):
         return tuple(letters(answer))
 

@@ -14,7 +14,7 @@ from tests.engines.tiny import save_tiny_model
 from vpo import advantages, set_reward
 from vpo.answers import write
 from vpo.engines.trl import ask_for, check, grpo_config, reward_function, task_dataset, text_of
-from vpo.methods import METHODS
+from vpo.methods import METHODS, get
 from vpo.tasks.maze import MazeTask
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -27,13 +27,13 @@ def tiny(tmp_path_factory):
     return save_tiny_model(tmp_path_factory.mktemp("qwen3"))
 
 
-def run_trainer(model, reward, tmp_path, steps=1):
+def run_trainer(model, reward, tmp_path, steps=1, kind=None):
     """Train for a step or two; returns the trainer, and the advantages of each step as its loss saw them."""
     from trl import GRPOTrainer
 
     seen = []
 
-    class Watched(GRPOTrainer):
+    class Watched(kind or GRPOTrainer):
         def _compute_loss(self, model, inputs):
             seen.append(inputs["advantages"].detach().clone())
             return super()._compute_loss(model, inputs)
@@ -60,7 +60,8 @@ def run_trainer(model, reward, tmp_path, steps=1):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_stock_trainer_gets_the_advantages_of_the_method(name, tiny, tmp_path):
-    reward = own_reward(name, group=G, seed=7)
+    method = get(name, anchor=0.5) if name == "vpo_anchored" else get(name)
+    reward = own_reward(method, group=G, seed=7)
     calls = []
     inner = reward._deliver
 
@@ -74,7 +75,7 @@ def test_a_stock_trainer_gets_the_advantages_of_the_method(name, tiny, tmp_path)
     rewards_PGMD = np.stack(scored).reshape(P, G, -1, 3)
     names = [rows[place]["problem"] for place in range(0, P * G, G)]
     step = 0 if name == "goal_conditioned" else step  # its weightings were written into the prompts before
-    expected_PG = advantages(name, rewards_PGMD, seed=7, step=step, problems=names)
+    expected_PG = advantages(method, rewards_PGMD, seed=7, step=step, problems=names)
     assert np.abs(expected_PG).max() > 0
     # TRL shuffles the completions of a batch before it splits it into steps.
     np.testing.assert_allclose(np.sort(seen.flatten()), np.sort(expected_PG.ravel()), atol=2e-5)

@@ -186,15 +186,39 @@ def test_vpo_concentration_per_objective():
     assert found[0] > found[1] > found[2]
 
 
-def test_vpo_anchored():
+def test_vpo_anchored_pays_each_answer_by_itself():
+    # The first answers of SETS earn the same, 1/2 each; the others earn what the set does, as with vpo.
+    [found_GM] = advantages("vpo_anchored", SETS)
+    assert (found_GM[:, 0] == 0).all()
+    np.testing.assert_allclose(found_GM[:, 1], advantages("vpo", SETS)[0])
+    target = (0.9, 0.1)
+    [found_GM] = advantages("vpo_anchored", SETS, target=target)
+    np.testing.assert_allclose(found_GM[:, 0], advantages("grpo", SETS[:, :, :1], target=target)[0])
+    np.testing.assert_allclose(found_GM[:, 1], advantages("vpo", SETS)[0])
+
+
+def test_vpo_anchored_by_answer_with_rollouts_unknown_and_sets_of_two_sizes():
+    rewards = np.random.default_rng(0).random((2, 4, 3, 2))
+    valid = [[1, 1, 0, 1], [1, 1, 1, 1]]
+    found = advantages("vpo_anchored", [rewards[0], rewards[1, :, :2]], valid=valid)
+    assert found.shape == (2, 4, 3)
+    assert (found[0, 2] == 0).all()
+    assert (found[1, :, 2] == 0).all()  # there is no third answer
+    np.testing.assert_allclose(found[0, [0, 1, 3]], advantages("vpo_anchored", rewards[:1, [0, 1, 3]])[0])
+    np.testing.assert_allclose(found[1, :, :2], advantages("vpo_anchored", rewards[1:, :, :2])[0])
+
+
+def test_vpo_anchored_by_one_reward():
     # λ = 1/2: half of answer 1's own 1/2, 1/2, 1/2 and half of R = 3/4, 1/2, 1/2: 5/8, 1/2, 1/2. Mean 13/24;
     # deviations 2/24, −1/24, −1/24; sample variance 6/576 / 2 = 3/576.
     std = sqrt(3) / 24
     expected = [2 / 24 / (std + EPS), -1 / 24 / (std + EPS), -1 / 24 / (std + EPS)]
-    np.testing.assert_allclose(advantages("vpo_anchored", SETS), [expected], atol=1e-5)
+    np.testing.assert_allclose(advantages(get("vpo_anchored", anchor=0.5), SETS), [expected], atol=1e-5)
 
 
 def test_vpo_anchored_earns_nothing_for_a_missing_first_answer():
+    [found_GM] = advantages("vpo_anchored", SETS, mask=[[[0, 1], [1, 1], [1, 1]]])
+    assert found_GM[0, 0] < 0 < found_GM[1, 0] == found_GM[2, 0]
     # Answer 1 is missing from rollout 0: its own part is 0 and R = 1/2, so 1/4; the others earn 1/2.
     mask = [[[0, 1], [1, 1], [1, 1]]]
     found = advantages(get("vpo_anchored", anchor=0.5), SETS, mask=mask)
@@ -216,7 +240,7 @@ def test_single_answers_warn_once_and_say_what_is_left(name, monkeypatch):
     with pytest.warns(UserWarning, match=f"{name} with one answer per rollout is {what}") as caught:
         found = advantages(name, SINGLE)
     assert caught[0].filename == __file__
-    np.testing.assert_allclose(found, advantages("grpo", SINGLE), atol=1e-7)
+    np.testing.assert_allclose(found.reshape(np.shape(SINGLE)[:2]), advantages("grpo", SINGLE), atol=1e-7)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         advantages(name, SINGLE)

@@ -1,6 +1,6 @@
 """Which arguments of a GRPO trainer fit a method, and which do not."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vpo.errors import InputError
 from vpo.methods import Method
@@ -34,6 +34,15 @@ def check(reward: "RewardFunction", args: "GRPOConfig") -> None:
             f"num_generations_eval must be {reward.group} for {method.name}, not {args.num_generations_eval}"
         )
     reward.longest = args.max_completion_length
+
+
+def check_trainer(reward: "RewardFunction", trainer: Any) -> None:
+    """Refuse a trainer that cannot give each answer an advantage of its own, where the method needs that."""
+    if reward.method.per_answer and getattr(trainer, "reward", None) is not reward:
+        raise InputError(
+            f"{reward.method.name} pays each answer by itself: train with vpo.engines.answer_trainer.AnswerTrainer, or "
+            f"give the set one reward: vpo.methods.get({reward.method.name!r}, anchor=0.9)"
+        )
 
 
 def check_method(method: Method, args: "GRPOConfig") -> None:

@@ -23,6 +23,10 @@ class Grader:
         """Return the answers of a completion."""
         return protocol.parse(text, answers)
 
+    def parts(self, text: str, answers: int) -> list[tuple[int, int]]:
+        """Return where the part of each answer ends, and its place."""
+        return protocol.parts(text, answers)
+
     def score(self, row: Mapping[str, Any], answers: Answers) -> Floats | None:
         """Return the vectors of the answers, (M, D), zeros for missing ones; None where they cannot be known."""
         raise NotImplementedError
@@ -39,6 +43,10 @@ class TaskGrader(Grader):
     def parse(self, text: str, answers: int) -> Answers:
         """Return the answers of a completion, as the task reads them."""
         return self.task.parse(text, answers)
+
+    def parts(self, text: str, answers: int) -> list[tuple[int, int]]:
+        """Return where the part of each answer ends, as the task reads them, and its place."""
+        return self.task.parts(text, answers)
 
     def score(self, row: Mapping[str, Any], answers: Answers) -> Floats:
         """Return the vectors of the answers to the row's problem."""

@@ -7,6 +7,8 @@
 How a method reaches the trainer: most are plain rewards, which TRL normalises in the group. `gdpo`, `maxrl` and
 `max_at_k` look at the whole group; their advantage has mean zero in it, so it is delivered as the reward to a trainer
 that only subtracts the mean (`scale_rewards="none"`). `grpo_config` sets what fits, and refuses what does not.
+`vpo_anchored` pays each answer by itself, which takes `vpo.engines.answer_trainer.AnswerTrainer` in GRPOTrainer's
+place, or one reward for the whole set: ``get("vpo_anchored", anchor=0.9)``.
 """
 
 import warnings
@@ -17,7 +19,7 @@ import numpy as np
 
 from vpo.core.arrays import as_array, check_weights, whole_number
 from vpo.core.simplex import Floats
-from vpo.engines.fitting import check, check_method, fitting
+from vpo.engines.fitting import check, check_method, check_trainer, fitting
 from vpo.engines.grading import Answers, Grader, OwnGrader, Scorer, TaskGrader
 from vpo.engines.metrics import Scored, given, metrics
 from vpo.engines.prompts import DEPLOYED, ask_for, task_dataset
@@ -115,6 +117,7 @@ class RewardFunction:
         self.low_calls = 0
         self.checked: Any = None  # the arguments of the trainer that called last
         self.longest: int | None = None  # max_completion_length, known once a config was checked
+        self.by_answer: Floats = np.zeros((0, method.answers))  # of the last batch, where each answer earns by itself
         self.observer: Observer | None = None
         self.__name__ = method.name  # TRL logs rewards under it
 
@@ -129,9 +132,11 @@ class RewardFunction:
         **columns: Any,
     ) -> list[float | None]:
         """Return one number per completion; None where a reward is not known."""
-        args = getattr(getattr(log_metric, "__self__", None), "args", None)  # log_metric is the trainer's method
+        trainer = getattr(log_metric, "__self__", None)  # log_metric is the trainer's method
+        args = getattr(trainer, "args", None)
         if args is not None and self.checked is not args:
             check(self, args)
+            check_trainer(self, trainer)
             self.checked = args
         texts = [text_of(completion) for completion in completions]
         parsed = [self.grader.parse(text, self.method.answers) for text in texts]
@@ -167,6 +172,8 @@ class RewardFunction:
     ) -> list[float | None]:
         if self.method.whole_group:
             return self._advantages(scored)
+        if self.method.per_answer:
+            self.by_answer = np.full((len(rows), self.method.answers), np.nan)
         step = 0 if self.method.target_in_prompt else step
         rewards: list[float | None] = [None] * len(rows)
         keys = [_key(row) if self.method.keyed else "" for row in rows]
@@ -180,7 +187,11 @@ class RewardFunction:
             rewards_GMD = np.stack([matrix for place in places if (matrix := scored[place]) is not None])
             group = Group(rewards_GMD, mask_GM, self._target(dimensions), (self.seed, step, key))
             method = Grpo() if deployed else self.method  # a prompt that states w* is paid for w*
-            for place, reward in zip(places, method.reward(group).tolist(), strict=True):
+            paid = method.reward(group)
+            if method.per_answer:
+                self.by_answer[places] = paid
+                paid = paid.mean(axis=1)
+            for place, reward in zip(places, paid.tolist(), strict=True):
                 rewards[place] = reward
         return rewards
 

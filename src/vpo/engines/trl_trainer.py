@@ -1,4 +1,4 @@
-"""A stock `trl.GRPOTrainer` out of a `TrainConfig`. Run against TRL 1.16."""
+"""A `trl.GRPOTrainer` out of a `TrainConfig`: the stock one, but for methods that pay each answer by itself."""
 
 import difflib
 import importlib.util
@@ -121,7 +121,12 @@ def build_trainer(
     from transformers import PrinterCallback
     from trl import GRPOTrainer
 
-    trainer = GRPOTrainer(
+    kind = GRPOTrainer
+    if reward.method.per_answer:
+        from vpo.engines.answer_trainer import AnswerTrainer
+
+        kind = AnswerTrainer
+    trainer = kind(
         policy.model,
         reward_funcs=reward,
         args=args,

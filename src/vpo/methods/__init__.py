@@ -66,6 +66,8 @@ def advantages(
 ) -> Array:
     """Return the advantage of every rollout of a batch, (P, G, M, D) → (P, G).
 
+    Where a method pays each answer by itself (`per_answer`), of every answer: (P, G, M).
+
     Args:
         name: a method's name, such as "vpo", or a method with settings of its own from `get`.
         rewards: the score vectors, or a list of groups (G, M, D) where D or M differs between problems.

@@ -73,19 +73,29 @@ class Batch:
 
 
 def batch_advantages(method: Method, batch: Batch) -> Array:
-    """Return the advantages of a batch, (P, G); 0 for rollouts without a known reward."""
+    """Return the advantages of a batch, (P, G) or (P, G, M); 0 for rollouts without a known reward."""
     method.check_group(shape(batch.known_PG)[1])
     if batch.answers > 1 and not method.multi:
         raise InputError(f"{method.name} takes 1 answer per rollout, and rewards has {batch.answers}")
-    result_PG = from_numpy(np.zeros(shape(batch.known_PG)), batch.like)
+    each = (batch.answers,) if method.per_answer else ()
+    result = from_numpy(np.zeros((*shape(batch.known_PG), *each)), batch.like)
     # A group that is left with too few rollouts to compare takes no part, and keeps its zeros.
     whole = [p for p, group in enumerate(batch.groups) if shape(group.rewards_GMD)[0] >= method.smallest_group]
     if whole:
-        parts = [method.advantage(batch.groups[p]) for p in whole]
-        finished = method.finish(namespace(result_PG).concat(parts))
+        parts = [_filled(method.advantage(batch.groups[p]), each) for p in whole]
+        finished = method.finish(namespace(result).concat(parts))
         part_of_PG = from_numpy(np.isin(np.arange(len(batch.groups)), whole), batch.like)[:, None] & batch.known_PG
-        result_PG[part_of_PG] = finished
-    return narrow(result_PG, batch.like)
+        result[part_of_PG] = finished
+    return narrow(result, batch.like)
+
+
+def _filled(advantages: Array, each: tuple[int, ...]) -> Array:
+    """Return advantages by answer with zeros for the answers that other problems have more of."""
+    if shape(advantages)[1:] == each:
+        return advantages
+    rollouts, answers = shape(advantages)
+    zeros = from_numpy(np.zeros((rollouts, each[0] - answers)), advantages)
+    return namespace(advantages).concat([advantages, zeros], axis=1)
 
 
 def _groups_of(rewards: ArrayLike | Sequence[ArrayLike]) -> list[Array]:

@@ -91,22 +91,27 @@ class Method:
         if rollouts < self.smallest_group:
             raise InputError(f"a group needs {self.smallest_group} or more rollouts for {self.name}, not {rollouts}")
 
+    @property
+    def per_answer(self) -> bool:
+        """Whether each answer of a rollout earns by itself, for its own tokens: what is earned is (G, M) then."""
+        return False
+
     def earned(self, group: Group) -> Array:
-        """Return what each rollout earns, (G,), to full precision."""
+        """Return what each rollout earns, (G,), or each of its answers, (G, M), to full precision."""
         raise NotImplementedError
 
     def reward(self, group: Group) -> Array:
-        """Return what each rollout earns, (G,), rounded to float32.
+        """Return what each rollout, or answer, earns, rounded to float32.
 
         The same answers in another order differ by rounding noise, which a trainer that divides by a tiny
         spread would turn into advantages; rounding makes them equal.
         """
-        earned_G = self.earned(group)
-        xp = namespace(earned_G)
-        return widen(xp.astype(earned_G, xp.float32))
+        earned = self.earned(group)
+        xp = namespace(earned)
+        return widen(xp.astype(earned, xp.float32))
 
     def advantage(self, group: Group) -> Array:
-        """Return the advantage of each rollout, (G,)."""
+        """Return the advantage of each rollout, (G,), or of each of its answers, (G, M)."""
         return z_score(self.reward(group))
 
     def finish(self, advantages: Array) -> Array:

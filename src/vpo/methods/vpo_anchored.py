@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vpo.core.arrays import Array
+from vpo.core.arrays import Array, namespace, shape
 from vpo.errors import InputError
 from vpo.methods.group import Group
 from vpo.methods.vpo import Vpo
@@ -11,25 +11,39 @@ from vpo.methods.vpo import Vpo
 
 @dataclass(frozen=True, kw_only=True)
 class VpoAnchored(Vpo):
-    """VPO whose first answer is also paid for by itself, under w*: this project's own.
+    """VPO whose first answer is paid for by itself, under w*: this project's own.
 
-    VPO alone is indifferent to the order of its answers, and loses to GRPO where only one is used.
+    VPO alone is indifferent to the order of its answers, and loses to GRPO where only one is used. Here the first
+    answer learns as GRPO's does, and the others to make a good set of it.
 
-    earns      λ w*·r_1 + (1 − λ) R(S); r_1 = 0 where answer 1 is missing
+    earns      answer 1: w*·r_1, 0 where it is missing; the others: R(S)
+    advantage  z-score in the group, of each answer for its own tokens
+
+    A trainer that has one advantage for a whole completion can be given one reward instead, by `anchor`, λ:
+
+    earns      λ w*·r_1 + (1 − λ) R(S)
     advantage  z-score in the group
     """
 
     name: ClassVar[str] = "vpo_anchored"
-    alone: ClassVar[str | None] = "scalar RL on λ w*·r + (1 − λ) E[w]·r"
-    anchor: float = 0.5
+    alone: ClassVar[str | None] = "scalar RL on w*·r, by `anchor` blended with E[w]·r"
+    anchor: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse a λ outside [0, 1]."""
         super().__post_init__()
-        if not 0 <= self.anchor <= 1:
+        if self.anchor is not None and not 0 <= self.anchor <= 1:
             raise InputError(f"anchor must lie in 0..1, not {self.anchor}")
 
+    @property
+    def per_answer(self) -> bool:
+        """Each answer earns by itself unless λ blends them."""
+        return self.anchor is None
+
     def earned(self, group: Group) -> Array:
-        """Return the blend of answer 1's own reward and the set's."""
-        first_G = group.weighted(group.target_D)[:, 0]
-        return self.anchor * first_G + (1 - self.anchor) * super().earned(group)
+        """Return what each answer earns, (G, M), or the blend of the first one's reward and the set's, (G,)."""
+        first_G, set_G = group.weighted(group.target_D)[:, 0], super().earned(group)
+        if self.anchor is not None:
+            return self.anchor * first_G + (1 - self.anchor) * set_G
+        others = shape(group.rewards_GMD)[1] - 1
+        return namespace(first_G).stack([first_G, *[set_G] * others], axis=1)

@@ -92,6 +92,10 @@ class Task(ABC, Generic[P]):
             return [completion.strip() or None]
         return protocol.parse(completion, answers)
 
+    def parts(self, completion: str, answers: int) -> list[tuple[int, int]]:
+        """Return where the part of each answer of a set ends, and its place; to be written anew where `parse` is."""
+        return protocol.parts(completion, answers)
+
     def gold(self, problem: P) -> str | None:
         """Return the best answer, or None where the task knows none."""
         return None

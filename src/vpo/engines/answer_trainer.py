@@ -1,0 +1,101 @@
+"""A `trl.GRPOTrainer` for the methods that pay each answer of a set by itself, such as vpo_anchored. Run on TRL 1.16.
+
+    trainer = AnswerTrainer(model, reward_funcs=reward, args=grpo_config(reward), train_dataset=dataset)
+
+TRL's loss takes an advantage for each token, and its trainer gives each completion one. This one gives the tokens of
+each answer theirs, and leaves the rest to TRL.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import torch
+from trl import GRPOTrainer
+
+from vpo.answers import parts
+from vpo.core.simplex import Floats
+from vpo.engines.trl import RewardFunction
+from vpo.errors import InputError
+from vpo.methods.group import z_score
+
+
+class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is not looked into
+    """Gives the tokens of each answer the advantage of that answer. It takes one reward function, and that of ours."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        """Take what `trl.GRPOTrainer` takes."""
+        super().__init__(*args, **settings)
+        reward = self.reward_funcs[0]
+        if len(self.reward_funcs) > 1 or not isinstance(reward, RewardFunction) or not reward.method.per_answer:
+            raise InputError(
+                "AnswerTrainer takes one reward function of vpo, for a method that pays each answer by itself: use "
+                "trl.GRPOTrainer for others"
+            )
+        self.reward: RewardFunction = reward
+        self.lengths: dict[int, int] = {}
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        """Put an advantage for each token in place of the one of the completion."""
+        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        given = output["advantages"]
+        local_BM = torch.as_tensor(self.reward.by_answer, device=given.device)
+        every_BM = self.accelerator.gather(local_BM).cpu().numpy()
+        group = self.num_generations if self.model.training else self.num_generations_eval
+        start = self.accelerator.process_index * len(local_BM)
+        advantages_BM = answer_advantages(every_BM, group)[start : start + len(local_BM)]
+        advantages_BT = np.zeros(output["completion_ids"].shape)
+        tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)  # a processor has one
+        rows = zip(output["completion_ids"].tolist(), output["completion_mask"].tolist(), strict=True)
+        for place, (padded, mask) in enumerate(rows):
+            ids = padded[: sum(mask)]
+            owners = answer_of_tokens(tokenizer, ids, advantages_BM.shape[1], self.lengths, self.reward.grader.parts)
+            advantages_BT[place, : len(owners)] = advantages_BM[place, owners]
+        output["advantages"] = torch.as_tensor(advantages_BT, dtype=given.dtype, device=given.device)
+        return output
+
+
+def answer_advantages(earned_BM: Floats, group: int) -> Floats:
+    """Return the z-score of what each answer earned among those of its group, 0 where that is not known (NaN)."""
+    advantages_BM = np.zeros_like(earned_BM)
+    for start in range(0, len(earned_BM), group):
+        known_G = start + np.flatnonzero(~np.isnan(earned_BM[start : start + group, 0]))
+        if len(known_G) > 1:
+            advantages_BM[known_G] = z_score(earned_BM[known_G])
+    return advantages_BM
+
+
+def answer_of_tokens(
+    tokenizer: Any,
+    ids: Sequence[int],
+    answers: int,
+    lengths: dict[int, int],
+    find_parts: Callable[[str, int], list[tuple[int, int]]] = parts,
+) -> list[int]:
+    """Return the place of the answer that each token of a completion belongs to.
+
+    Args:
+        tokenizer: that decodes them.
+        ids: the tokens.
+        answers: of the completion.
+        lengths: of tokens that were decoded before, which it fills up.
+        find_parts: where the part of each answer ends in the text.
+    """
+    text = tokenizer.decode(ids, skip_special_tokens=True)
+    for token in set(ids) - lengths.keys():
+        lengths[token] = len(tokenizer.decode([token], skip_special_tokens=True))
+    written = [0, *accumulate(lengths[token] for token in ids)]  # characters after so many tokens
+
+    def characters(tokens: int) -> int:
+        if written[-1] == len(text):
+            return written[tokens]
+        # Some tokens are no whole characters, or read otherwise by themselves.
+        return len(tokenizer.decode(ids[:tokens], skip_special_tokens=True))
+
+    owners: list[int] = []
+    for end, place in find_parts(text, answers):
+        tokens = bisect_left(range(len(ids) + 1), end, key=characters)
+        owners += [place] * (tokens - len(owners))
+    return owners + [answers - 1] * (len(ids) - len(owners))
