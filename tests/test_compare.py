@@ -1,6 +1,7 @@
 """Evaluations of runs, compared: the table, the oracle, the curves."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -114,6 +115,25 @@ def test_a_broken_evaluation_is_one_line(runs, text, tmp_path, capsys):
     (tmp_path / "grpo" / FACTS).write_text(text)
     assert main(["compare", runs[0]]) == 2
     assert capsys.readouterr().err.startswith(f"vpo: error: {tmp_path / 'grpo' / FACTS}: ")
+
+
+def test_what_is_not_whole_is_named_and_left_out(runs, tmp_path, capsys):
+    half = Path(make_evaluation(tmp_path / "half", 2, 3))  # of a run that was trained on since, and is not done
+    (half / "config.toml").write_text('task = "maze"\nmethod = "vpo"\n')
+    broken = Path(make_evaluation(tmp_path / "broken", 2, 3))
+    (broken / FACTS).write_text("{")
+    given = [runs[0], str(half), runs[1], str(broken), "nowhere"]
+    assert main(["compare", *given, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert f"note: left out: {half}: the run is not finished; go on with it: vpo train --resume {half}" in said
+    assert f"note: left out: {broken / FACTS}: the file is not JSON" in said
+    assert "note: left out: nowhere: there is no such run, folder or pool" in said
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert main(["compare", *runs, "--out", str(tmp_path / "alone")]) == 0
+    alone = json.loads((tmp_path / "alone" / "comparison.json").read_text())
+    assert found["measures"] == alone["measures"]
+    assert len(found["notes"]) == len(alone["notes"]) + 3
+    assert "left out: nowhere" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_the_points_of_the_curves_are_the_numbers_of_the_table(runs):

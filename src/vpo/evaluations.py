@@ -13,7 +13,7 @@ from vpo.errors import InputError
 from vpo.files import write_json
 from vpo.pools import Pool, read_pool, write_pool
 from vpo.row_files import Row
-from vpo.runs import Run
+from vpo.runs import Run, is_run
 from vpo.targets import weights_for
 from vpo.tasks import Task, get
 
@@ -68,6 +68,8 @@ def read_evaluation(path: str | Path) -> Evaluation:
         return Evaluation(read_pool(path), {})
     if not path.is_dir():
         raise InputError(f"{path}: there is no such run, folder or pool")
+    if is_run(path) and not Run(path).finished:
+        raise InputError(f"{path}: the run is not finished; go on with it: vpo train --resume {path}")
     if not (path / FACTS).is_file():
         raise InputError(f"{path}: there is no evaluation here; make one: vpo eval {path}")
     try:
@@ -77,6 +79,19 @@ def read_evaluation(path: str | Path) -> Evaluation:
     if not isinstance(facts, dict) or not {"task", "task_settings", "split", "problems", "target"} <= facts.keys():
         raise InputError(f"{path / FACTS}: this is not what vpo eval writes; make it anew: vpo eval … --overwrite")
     return Evaluation(read_pool(path / POOL), facts, path)
+
+
+def read_whole(paths: Iterable[str | Path]) -> tuple[list[Evaluation], list[str]]:
+    """Return the evaluations that are whole, and what is wrong with the others; refuse where none is."""
+    whole, wrong = [], []
+    for path in paths:
+        try:
+            whole.append(read_evaluation(path))
+        except InputError as error:
+            wrong.append(str(error))
+    if not whole:
+        raise InputError("; ".join(wrong))
+    return whole, wrong
 
 
 def task_of(evaluation: Evaluation) -> Task[Any] | None:

@@ -1,6 +1,7 @@
 """`vpo compare`: evaluations of runs side by side, as a table and as curves."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from vpo.commands.arguments import Commands, add_json, add_k, add_target, as_json, plain
@@ -13,7 +14,8 @@ def add(commands: Commands) -> None:
         help="compare evaluated runs: a table, and best@k curves",
         description="Compare what `vpo eval` measured of some runs: best@k by answers, by generations and by "
         "tokens, the first answer and one set, diversity, coverage and the share of the oracle, each with its 95% "
-        "interval, the differences paired over problems. Writes a page, and the best@k curves as PNG and SVG.",
+        "interval, the differences paired over problems. Writes a page, and the best@k curves as PNG and SVG. What is "
+        "not a whole evaluation is named and left out.",
     )
     command.add_argument("runs", nargs="+", metavar="RUN", help="run, folder that vpo eval wrote, or pool file")
     add_k(command)
@@ -26,7 +28,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare runs, draw, and print the table and where the page and the pictures are."""
-    from vpo.evaluations import oracle_of, read_evaluation, shared_target
+    from vpo.evaluations import oracle_of, read_whole, shared_target
     from vpo.files import command_line, write_json, write_text
     from vpo.measure import compare
     from vpo.report.curves import curves_of, draw_curves
@@ -35,10 +37,11 @@ def run(options: argparse.Namespace) -> int:
     from vpo.tables import comparison_data, comparison_text, short_names
     from vpo.targets import parse_target
 
-    evaluations = [read_evaluation(path) for path in options.runs]
+    evaluations, wrong = read_whole(options.runs)
     target = shared_target(evaluations) if options.target is None else parse_target(options.target)
     oracle = oracle_of(evaluations, target)
     found = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
+    found = replace(found, notes=(*(f"left out: {reason}" for reason in wrong), *found.notes))
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
     names = short_names(found)
