@@ -52,12 +52,25 @@ def test_everything_is_trained_once_and_shown(tmp_path, capsys):
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
     tables = {table["title"]: table for table in data["tables"]}
     assert [row[:2] for row in tables["Every seed"]["rows"]] == [
-        *(["grpo", 0], ["grpo", 1], ["base", 0], ["base_single", 0]),
-        *(["vpo_anchored:anchor=0.8", 0], ["vpo_anchored:anchor=0.8", 1]),
+        *(["grpo", 1], ["grpo", 2], ["base", 1], ["base_single", 1]),
+        *(["vpo_anchored:anchor=0.8", 1], ["vpo_anchored:anchor=0.8", 2]),
     ]
     (rated,) = [table for title, table in tables.items() if title.startswith("Learning rates")]
     assert rated["head"] == ["method", "chosen", "0.0001", "0.0002"]
     assert rated["rows"][0][2:] == list(rates["validation"].values())
+    (cost,) = [table for title, table in tables.items() if title.startswith("Cost of training")]
+    assert [row[0] for row in cost["rows"]] == ["grpo", "vpo_anchored:anchor=0.8"]
+    for name, rollouts, tokens, seconds in cost["rows"]:
+        assert results["costs"][name] == pytest.approx(
+            {"rollouts": rollouts, "tokens": tokens, "seconds": seconds}, abs=1
+        )
+        assert rollouts == 4  # 1 step of 2 mazes and 2 rollouts
+        assert tokens > rollouts
+        assert results["costs"][name]["seconds"] > 0
+    assert results["costs"]["base"] is None
+    shown = (out / "tables.md").read_text()
+    assert shown.count("### ") == len(data["tables"])
+    assert f"| grpo | 4 | {cost['rows'][0][2]:,} |" in shown
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("eval.json")}
     assert main(arguments) == 0
     assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("eval.json")} == before
@@ -70,7 +83,7 @@ def test_a_run_that_fails_is_named_and_the_others_are_done(tmp_path):
         SMALL, model="embedded", methods=("goal_conditioned", "grpo"), steps=1, prompts=2, group=2, problems=2,
         validation=2, test=2, pool=3,
     )  # fmt: skip
-    with pytest.raises(ValueError, match=r"1 of 4 runs failed: .*goal_conditioned.* never learned to read"):
+    with pytest.raises(ValueError, match=r"1 of 5 runs failed: .*goal_conditioned.* never learned to read"):
         reproduce(plan, tmp_path, 2)
     assert (tmp_path / "runs" / "grpo-0.0002-0" / "validation" / "eval.json").is_file()
 

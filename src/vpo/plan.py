@@ -21,6 +21,7 @@ class Plan:
         policy_mazes: to build it from.
         policy_steps: to build it in.
         policy_batch: examples a step of that.
+        policy_width: of its layers.
         methods: names, each optionally with settings: "vpo_anchored:anchor=0.7".
         rates: learning rates to choose from, for each method.
         seeds: how many.
@@ -38,18 +39,19 @@ class Plan:
     size: int = 9
     model: str = ""
     policy_mazes: int = 40_000
-    policy_steps: int = 2_500
+    policy_steps: int = 2_000
     policy_batch: int = 512
+    policy_width: int = 192
     methods: tuple[str, ...] = tuple(METHODS)
-    rates: tuple[float, ...] = (3e-5, 1e-4, 3e-4)
+    rates: tuple[float, ...] = (2.5e-5, 5e-5, 1e-4)
     seeds: int = 3
-    steps: int = 100
-    prompts: int = 64
-    problems: int = 5_000
+    steps: int = 120
+    prompts: int = 128
+    problems: int = 16_000
     group: int = 8
     warmup_steps: int = 10
-    kl: float = 0.0
-    validation: int = 100
+    kl: float = 0.001
+    validation: int = 200
     test: int = 200
     pool: int = 30
 
@@ -84,7 +86,6 @@ class Plan:
             method_settings=settings,
             model=model,
             micro_batch=min(256, self.prompts * self.group),
-            precision="float32",
             task_settings={"size": self.size},
             steps=self.steps,
             prompts=self.prompts,
@@ -119,10 +120,12 @@ SMALL = Plan(
     policy_mazes=1_000,
     policy_steps=200,
     policy_batch=64,
+    policy_width=96,
     rates=(2e-4,),
     seeds=1,
     steps=10,
     prompts=8,
+    problems=80,
     warmup_steps=3,
     validation=10,
     test=20,

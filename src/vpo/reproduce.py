@@ -16,7 +16,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
@@ -61,6 +61,14 @@ class Job:
         return self.folder / "validation" if self.split == "validation" else self.folder
 
     @property
+    def length(self) -> int:
+        """How long it takes, next to others: by the answers that it trains on."""
+        if self.method is None:
+            return 0
+        name, settings = split_method(self.method)
+        return get_method(name, **settings).answers
+
+    @property
     def log(self) -> Path:
         """What its process says."""
         return self.folder.with_name(f"{self.folder.name}.log")
@@ -103,20 +111,26 @@ def _everything(plan: Plan, folder: Path, jobs: int) -> tuple[dict[str, list[Job
         method: [_job(place, plan, model, method, rate, 0, "validation") for rate in plan.rates]
         for method in plan.methods
     }
-    methods = [get_method(name, **settings) for name, settings in map(split_method, plan.methods)]
-    answers = max(method.answers for method in methods)
+    answers = max(get_method(name, **settings).answers for name, settings in map(split_method, plan.methods))
     bases = {
         name: [Job(place / name, plan, model, None, 0.0, 0, "test", single or answers)]
         for name, single in BASES.items()
     }
-    _finish([job for group in (*bases.values(), *tried.values()) for job in group], jobs, "choosing rates")
+
+    def reported(method: str) -> list[Job]:
+        rate = _choose(tried[method])["rate"]
+        return [_job(place, plan, model, method, rate, seed, "test") for seed in plan.reported]
+
+    def following(job: Job) -> list[Job]:
+        """Return the seeds of a method whose last rate this was."""
+        if job.split == "test" or not all(each.done for each in tried[str(job.method)]):
+            return []
+        return reported(str(job.method))
+
+    begin = [job for group in (*bases.values(), *tried.values()) for job in group]
+    _finish(begin, following, jobs, len(begin) + len(plan.methods) * plan.seeds)
     chosen = {method: _choose(each) for method, each in tried.items()}
-    reported = {
-        method: [_job(place, plan, model, method, chosen[method]["rate"], seed, "test") for seed in plan.reported]
-        for method in plan.methods
-    }
-    _finish([job for group in reported.values() for job in group], jobs, "seeds")
-    return {**bases, **reported}, chosen
+    return {**bases, **{method: reported(method) for method in plan.methods}}, chosen
 
 
 def _same_plan(plan: Plan, folder: Path) -> None:
@@ -142,6 +156,7 @@ def _built(plan: Plan, folder: Path) -> str:
             steps=plan.policy_steps,
             batch=plan.policy_batch,
             goals=True,
+            width=plan.policy_width,
         )
     return str(folder)
 
@@ -151,26 +166,50 @@ def _job(place: Path, plan: Plan, model: str, method: str, rate: float, seed: in
     return Job(place / f"{name}-{rate:g}-{seed}", plan, model, method, rate, seed, split)
 
 
-def _finish(jobs: Sequence[Job], at_once: int, label: str) -> None:
-    """Do what is missing, each job in a process of its own; those that fail are named once the others are done."""
+def _finish(begin: Sequence[Job], following: Callable[[Job], list[Job]], at_once: int, total: int) -> None:
+    """Do what is missing, each job in a process of its own; those that fail are named once the others are done.
+
+    Args:
+        begin: the jobs to begin with.
+        following: the jobs that can be done once this one and others like it are; the last of them gives them.
+        at_once: how many run at a time.
+        total: how many there will be.
+    """
     from tqdm import tqdm
 
-    waiting = [job for job in jobs if not job.done]
+    context = _processes()
+    waiting: list[Job] = []
     running: dict[Any, tuple[Job, BaseProcess]] = {}
-    failed = []
-    with tqdm(total=len(waiting), desc=label, disable=None) as bar:
+    failed, known = [], set()
+    with tqdm(total=total, desc="runs", disable=None) as bar:
+
+        def add(jobs: Sequence[Job]) -> None:
+            for job in jobs:
+                if job.evaluation in known:
+                    continue
+                known.add(job.evaluation)
+                if job.done:
+                    bar.update()
+                    add(following(job))
+                else:
+                    waiting.append(job)
+            waiting.sort(key=lambda job: job.length)  # the longest is taken first
+
         try:
+            add(begin)
             while waiting or running:
                 while waiting and len(running) < at_once:
-                    process = multiprocessing.get_context("spawn").Process(target=do, args=(waiting[0], os.getpid()))
+                    process = context.Process(target=do, args=(waiting[-1],))
                     process.start()
-                    running[process.sentinel] = (waiting.pop(0), process)
+                    running[process.sentinel] = (waiting.pop(), process)
                 for sentinel in connection.wait(list(running)):
                     job, ended = running.pop(sentinel)
                     ended.join()
-                    if not job.done:
-                        failed.append(job)
                     bar.update()
+                    if job.done:
+                        add(following(job))
+                    else:
+                        failed.append(job)
         except BaseException:
             for _, other in running.values():
                 other.terminate()  # it stops with a checkpoint
@@ -178,7 +217,18 @@ def _finish(jobs: Sequence[Job], at_once: int, label: str) -> None:
                 other.join()
             raise
     if failed:
-        raise InputError(f"{len(failed)} of {len(jobs)} runs failed: {failed[0].folder}: {_last_words(failed[0])}")
+        raise InputError(f"{len(failed)} of {len(known)} runs failed: {failed[0].folder}: {_last_words(failed[0])}")
+
+
+def _processes() -> Any:
+    """Return how processes are made: out of one that has imported everything, where the system can do that."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    # What is imported looks for a GPU, which must not be taken hold of in a process that others come out of.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["vpo.train", "vpo.evaluate", "vpo.engines.answer_trainer"])
+    return context
 
 
 def _last_words(job: Job) -> str:
@@ -186,11 +236,11 @@ def _last_words(job: Job) -> str:
     return f"{lines[-1] if lines else 'it was killed'} (see {job.log})"
 
 
-def do(job: Job, parent: int) -> None:
+def do(job: Job) -> None:
     """Train and evaluate one run, in a process of its own that ends with its parent."""
     from vpo.train import resume, train
 
-    _end_with(parent)
+    _end_with_parent()
     with open(job.log, "a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -212,14 +262,15 @@ def do(job: Job, parent: int) -> None:
     evaluate_into(job.evaluation, request, overwrite=True)  # what is there is half an evaluation
 
 
-def _end_with(parent: int) -> None:
+def _end_with_parent() -> None:
     """Leave it to the parent to ask this process to stop; on Linux the system does if the parent was killed."""
     os.setsid()  # a Ctrl-C in the terminal would be a second asking
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # gone already
+        parent = multiprocessing.parent_process()
+        if parent is None or not parent.is_alive():  # gone already
             sys.exit(1)
 
 

@@ -10,7 +10,7 @@ from transformers import set_seed
 
 from vpo.cli import main
 from vpo.policies import load, locate
-from vpo.policies.maze import make_model, make_tokenizer
+from vpo.policies.maze import make_model, make_tokenizer, shape_for
 from vpo.policies.supervised import encode
 from vpo.policies.warmup import Warmup, _own, warm_up
 from vpo.tasks.maze import MazeTask
@@ -26,7 +26,7 @@ def untrained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("untrained")
     set_seed(0)
     tokenizer = make_tokenizer()
-    make_model(7, len(tokenizer)).save_pretrained(folder)
+    make_model(shape_for(7), len(tokenizer)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
 

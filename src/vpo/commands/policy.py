@@ -28,6 +28,9 @@ def add(commands: Commands) -> None:
     build.add_argument("--batch", type=int, default=512, metavar="N", help="examples a step (512)")
     build.add_argument("--seed", type=int, default=0, help="of the weights and the order of examples (0)")
     build.add_argument("--goals", action="store_true", help="let it learn to be told a weighting, for goal_conditioned")
+    build.add_argument(
+        "--width", type=int, metavar="N", help="of its layers, a multiple of 32 (that of the shipped one)"
+    )
     add_json(build)
     build.set_defaults(run=run)
 
@@ -46,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
         batch=options.batch,
         seed=options.seed,
         goals=options.goals,
+        width=options.width,
     )
     if options.json:
         print(as_json({**done, "policy": options.out}))

@@ -1,7 +1,7 @@
 """`vpo reproduce`: every method side by side, several seeds, on one page."""
 
 import argparse
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ def add(commands: Commands) -> None:
     for name, what in (
         ("policy-mazes", "to build the policy from"),
         ("policy-steps", "to build the policy in"),
+        ("policy-width", "of the policy, a multiple of 32"),
         ("seeds", "how many"),
         ("steps", "of training"),
         ("prompts", "mazes a step"),
@@ -48,10 +49,12 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Reproduce, and print the table and where the page is."""
-    from vpo.files import command_line, write_json
+    from vpo.costs import cost_text
+    from vpo.files import command_line, write_json, write_text
     from vpo.plan import SMALL, Plan
     from vpo.report.curves import curves_of
-    from vpo.report.data import page_data, rate_table, seed_table
+    from vpo.report.data import costs_of, page_data, rate_table, seed_table
+    from vpo.report.markdown import markdown
     from vpo.report.page import write_page
     from vpo.reproduce import reproduce
     from vpo.tables import comparison_data, comparison_text
@@ -63,17 +66,24 @@ def run(options: argparse.Namespace) -> int:
     plan = replace(SMALL if options.small else Plan(), **given)
     folder = Path(options.out or f"reproduced/maze-{plan.size}")
     comparison, evaluations, results = reproduce(plan, folder, _jobs() if options.jobs is None else options.jobs)
-    data = {**results, **comparison_data(comparison)}
+    costs = costs_of(evaluations, results["names"])
+    data = {
+        **results,
+        **comparison_data(comparison),
+        "costs": {name: each and asdict(each) for name, each in costs.items()},
+    }
     write_json(folder / "results.json", data)
     title = f"maze {plan.size} × {plan.size}: every method, {plan.seeds} seeds"
     page = page_data(comparison, curves_of(comparison), evaluations, results["names"], title, command_line())
     page["tables"] += [seed_table(results["seeds"]), rate_table(results["rates"])]
     write_page(folder / "report.html", page)
+    write_text(folder / "tables.md", markdown(page["tables"]))
     if options.json:
         print(as_json(data))
     else:
         text = comparison_text(comparison, brief=True, names=results["names"])
-        print(plain(f"{text}\n\nthe page: {folder}/report.html; every number: {folder}/results.json"))
+        made = f"the page: {folder}/report.html; its tables: {folder}/tables.md; every number: {folder}/results.json"
+        print(plain(f"{text}\n\n{cost_text(costs)}\n\n{made}"))
     return 0
 
 

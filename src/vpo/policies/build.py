@@ -9,7 +9,7 @@ from typing import Any
 from vpo.core.arrays import whole_number
 from vpo.errors import InputError
 from vpo.files import new_folder
-from vpo.policies.maze import examples, make_model, make_tokenizer, prompt_format
+from vpo.policies.maze import examples, make_model, make_tokenizer, prompt_format, shape_for
 from vpo.policies.supervised import Example, Schedule, encode, fit
 from vpo.progress import progress
 from vpo.tasks.maze.world import check_size
@@ -24,6 +24,7 @@ def build_maze(
     batch: int = 512,
     seed: int = 0,
     goals: bool = False,
+    width: int | None = None,
 ) -> dict[str, Any]:
     """Make a policy in a folder, in Hugging Face's format, and return what was done and how long it took.
 
@@ -35,6 +36,7 @@ def build_maze(
         batch: examples a step.
         seed: of the weights and of the order of the examples.
         goals: whether it learns to be told a weighting too, as goal_conditioned wants.
+        width: of its layers, a multiple of 32; by default as the embedded policies have it.
     """
     import torch
     from transformers import set_seed
@@ -45,6 +47,7 @@ def build_maze(
     if 4 * mazes < batch:
         raise InputError(f"batch must be at most {4 * mazes}, the examples of {mazes} mazes, not {batch}")
     check_size(size)
+    shape = shape_for(size, width)
     if Path(out).exists():
         raise InputError(f"{out}: there is something already, and nothing is overwritten")
     Path(out).parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +58,7 @@ def build_maze(
         made = pool.imap(partial(_encoded, size, goals), range(mazes), chunksize=64)
         rows = [row for few in progress(made, "demonstrations", mazes) for row in few]
     demonstrated = time.perf_counter() - started
-    model = make_model(size, len(tokenizer))
+    model = make_model(shape, len(tokenizer))
     schedule = Schedule(steps=steps, batch=batch, learning_rate=2e-3, seed=seed)
     with new_folder(Path(out)) as folder:
         losses = fit(model, tokenizer, rows, folder, schedule)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from vpo.answers import write
+from vpo.errors import InputError
 from vpo.methods import drawn_weighting
 from vpo.policies.format import PromptFormat
 from vpo.tasks import Message
@@ -53,11 +54,20 @@ def make_tokenizer() -> Any:
     return fast
 
 
-def make_model(size: int, vocabulary: int) -> Any:
+def shape_for(size: int, width: int | None = None) -> Shape:
+    """Return the shape of the policy for a size of maze, with heads of 32 where another width is wanted."""
+    shape = SHAPES.get(size, SHAPES[13])
+    if width is None:
+        return shape
+    if width < 32 or width % 32:
+        raise InputError(f"width must be a multiple of 32, not {width}")
+    return Shape(shape.layers, width, width // 32)
+
+
+def make_model(shape: Shape, vocabulary: int) -> Any:
     """Return a Qwen3 model with random weights."""
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
-    shape = SHAPES.get(size, SHAPES[13])
     return Qwen3ForCausalLM(
         Qwen3Config(
             vocab_size=vocabulary,

@@ -13,6 +13,7 @@ import numpy as np
 
 from vpo.core.at_k import Interval
 from vpo.core.simplex import Floats
+from vpo.costs import Cost, cost_of
 from vpo.errors import InputError
 from vpo.evaluations import Evaluation, task_of
 from vpo.measure import ORACLE, Comparison, Key, Measure
@@ -69,11 +70,25 @@ def page_data(
         "fronts": fronts,
         "first_front": _widest(fronts),
         "gallery": _gallery(comparison, [group[0] for group in evaluations], objectives) if objectives else [],
-        "tables": _tables(comparison, names),
+        "tables": [*_tables(comparison, names), *_cost_table(costs_of(evaluations, names))],
         "notes": list(comparison.notes),
         "commands": list(dict.fromkeys([*(line for each in flat for line in each.commands()), command])),
         "figure_commands": dict.fromkeys(("best", "front", "positions", "training", "gallery", "tables"), command),
     }
+
+
+def costs_of(evaluations: Sequence[Sequence[Evaluation]], names: Sequence[str]) -> dict[str, Cost | None]:
+    """Return what an average run of each group took to train, None for what was not trained."""
+    folders = [[each.folder for each in group if each.folder] for group in evaluations]
+    return {name: cost_of(group) for name, group in zip(names, folders, strict=True)}
+
+
+def _cost_table(costs: Mapping[str, Cost | None]) -> list[dict[str, Any]]:
+    rows = [
+        [name, round(cost.rollouts), round(cost.tokens), round(cost.seconds, 1)] for name, cost in costs.items() if cost
+    ]
+    head = ["run", "rollouts", "tokens", "seconds"]
+    return [{"title": "Cost of training, of an average run", "head": head, "rows": rows}] if rows else []
 
 
 def _front(pair: tuple[str, str], pools: Sequence[Sequence[ProblemPool]]) -> dict[str, Any]:
@@ -251,7 +266,7 @@ def seed_table(seeds: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> di
     found = [
         (name, seed, {(each["section"], each["by"], each["at"]): each["mean"] for each in measures})
         for name, group in seeds.items()
-        for seed, measures in enumerate(group)
+        for seed, measures in enumerate(group, start=1)
     ]
     shown = [key for key in SUMMARY if all(key in means for _, _, means in found)]
     head = ["run", "seed", *(_short(Measure(*key, values=(), differences=())) for key in shown)]
