@@ -22,13 +22,13 @@ def check_one_process() -> None:
         )
 
 
-def precision(wanted: str) -> str:
-    """Return the precision to train in: products in bf16 on a GPU, which a CPU must not have."""
+def precision(wanted: str, *, small: bool) -> str:
+    """Return the precision to train in; one small model alone gains nothing from bf16, which a CPU must not have."""
     import torch
 
     on_gpu = torch.cuda.is_available()
     if wanted == "auto":
-        return "mixed" if on_gpu and torch.cuda.is_bf16_supported() else "float32"
+        return "mixed" if on_gpu and torch.cuda.is_bf16_supported() and not small else "float32"
     if wanted != "float32" and not on_gpu:
         raise InputError(f"precision must be float32 on a CPU, some of which bf16 products crash, not {wanted}")
     return wanted

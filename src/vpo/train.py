@@ -106,7 +106,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
         "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
         "tokens_per_answer": config.tokens_per_answer or known or TOKENS_PER_ANSWER,
         "micro_batch": config.micro_batch or (config.rollouts if small else config.group),
-        "precision": precision(config.precision),
+        "precision": precision(config.precision, small=small),
         "target": scaled(config.target) if config.target else dict(zip(task.names, task.weights, strict=True)),
     }
     return replace(config, **chosen), task, found

@@ -82,8 +82,6 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
         if importlib.util.find_spec("vllm") is None:
             raise InputError(f"vllm {config.vllm!r} needs vLLM: pip install vllm, or set vllm to 'off'")
         settings |= {"use_vllm": True, "vllm_mode": config.vllm}
-    elif on_gpu and config.precision != "mixed":
-        settings["cache_implementation"] = "static"  # of the weights' type, which products in bf16 would not fit
     try:
         return grpo_config(reward, **settings | config.trainer)
     except (ValueError, TypeError) as error:
