@@ -44,9 +44,22 @@ class Sampling:
 
 
 def complete(
-    policy: Policy, prompts: Sequence[Sequence[dict[str, str]]], sampling: Sampling
+    policy: Policy,
+    prompts: Sequence[Sequence[dict[str, str]]],
+    sampling: Sampling,
+    prefixes: Sequence[str] | None = None,
+    *,
+    quiet: bool = False,
 ) -> Iterator[tuple[str, int]]:
-    """Yield a completion for each prompt, given as chat messages, and the number of its tokens."""
+    """Yield a completion for each prompt, and the number of its tokens.
+
+    Args:
+        policy: what writes.
+        prompts: as chat messages.
+        sampling: how.
+        prefixes: beginnings of the completions, of which only the rest is written and yielded.
+        quiet: whether to show no bar.
+    """
     import torch
 
     tokenizer, model = policy.tokenizer, policy.model
@@ -56,10 +69,12 @@ def complete(
         )
         for each in prompts
     ]
+    if prefixes is not None:
+        texts = [text + prefix for text, prefix in zip(texts, prefixes, strict=True)]
     torch.manual_seed(sampling.seed)
     settings, ends = _generation(policy, sampling)
     starts = range(0, len(texts), sampling.batch)
-    for start in progress(starts, "generating", len(starts)):
+    for start in starts if quiet else progress(starts, "generating", len(starts)):
         inputs = tokenizer(
             texts[start : start + sampling.batch], return_tensors="pt", padding=True, add_special_tokens=False
         ).to(model.device)

@@ -56,7 +56,7 @@ def diversity(scores: ArrayLike) -> Diversity:
     return Diversity(
         l1=pairwise_l1(scores),
         distinct=gather([len(np.unique(pool, axis=0)) for pool in pools], np.int64),
-        nondominated=gather([int(_is_nondominated(pool).sum()) for pool in pools], np.int64),
+        nondominated=gather([int(is_nondominated(pool).sum()) for pool in pools], np.int64),
         hypervolume=gather([_hypervolume(pool) for pool in pools], np.float64) if small else None,
         coverage=coverage(scores),
         expected_max=set_reward(widen(scores)),
@@ -81,7 +81,8 @@ def coverage(scores: ArrayLike) -> Array:
     return xp.mean(xp.max(widen(scores), axis=-2), axis=-1)
 
 
-def _is_nondominated(pool_nD: Array) -> Array:
+def is_nondominated(pool_nD: Array) -> Array:
+    """Return which score vectors, (n, D), no other beats; the first of equal ones."""
     import moocore  # slow to import
 
     return moocore.is_nondominated(pool_nD, maximise=True, keep_weakly=False)

@@ -67,6 +67,7 @@ def page_data(
             }
             for place, name in enumerate(names)
         ],
+        "search": None,
         "fronts": fronts,
         "first_front": _widest(fronts),
         "gallery": _gallery(comparison, [group[0] for group in evaluations], objectives) if objectives else [],

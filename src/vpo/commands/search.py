@@ -1,0 +1,175 @@
+"""`vpo search`: spend a budget on policies, for goals chosen after training."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, task_settings
+from vpo.errors import InputError
+
+
+def add(commands: Commands) -> None:
+    """Add `vpo search`."""
+    command = commands.add_parser(
+        "search",
+        help="spend a budget of answers on policies, for any goal",
+        description="Search for good answers with trained policies: independent samples, or evolution. What is looked "
+        "for need not have been trained for: a weighting, a condition, a function of your own, or what the task wants. "
+        "An interrupted search goes on where it was: give the same command again.",
+    )
+    command.add_argument(
+        "models",
+        nargs="+",
+        metavar="MODEL",
+        help="run, evaluation, folder of a model, its name on the hub, or embedded",
+    )
+    command.add_argument("--strategy", default="evolve", metavar="NAME", help="evolve or best_of_n (evolve)")
+    command.add_argument("--iterations", type=int, default=100, metavar="N", help="for each problem and goal (100)")
+    command.add_argument("--per-iteration", type=int, default=3, metavar="N", help="answers that one asks for (3)")
+    command.add_argument("--no-baseline", action="store_true", help="leave out best_of_n beside another strategy")
+    goals = command.add_argument_group("what to search for, each in every problem (what the task itself wants)")
+    goals.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="NAME=W,…",
+        help="a weighting, solved at the best that any answer can earn, where the task knows it, else at 1",
+    )
+    goals.add_argument("--goal", action="append", default=[], metavar="NAME>=X,…", help="bounds that all must hold")
+    goals.add_argument(
+        "--reward", action="append", default=[], metavar="FILE.py:NAME", help="a function of answer, scores and problem"
+    )
+    where = command.add_argument_group("where")
+    where.add_argument("--task", metavar="NAME", help="a name from `vpo tasks`, or a .py file (as trained)")
+    where.add_argument("--split", default="test", help="which problems (test)")
+    where.add_argument("--count", type=int, metavar="N", help="how many problems (all of the split)")
+    add_settings(where)
+    where.add_argument("--out", default="searches", metavar="FOLDER", help="for logs and page (searches)")
+    how = command.add_argument_group("how")
+    how.add_argument("--operators", metavar="NAME=SHARE,…", help="of evolve: fresh, regrow, extend, refine")
+    how.add_argument("--parents", default="target", metavar="NAME", help="target, lexicase or novelty (target)")
+    how.add_argument("--size", type=int, default=20, metavar="N", help="of the population (20)")
+    how.add_argument("--answers", type=int, metavar="M", help="per generation (as trained; else 1)")
+    how.add_argument("--temperature", type=float, default=0.7, help="of the sampling (0.7)")
+    how.add_argument("--top-p", type=float, default=1.0, help="of the sampling (1.0)")
+    how.add_argument("--max-tokens", type=int, metavar="N", help="per answer (as trained; else 256)")
+    how.add_argument("--batch", type=int, default=512, metavar="N", help="generations at once (512)")
+    how.add_argument("--thinking", action="store_true", help="let a reasoning model think before it answers")
+    how.add_argument("--seed", type=int, default=0, help="of everything that is drawn (0)")
+    how.add_argument("--processes", type=int, default=0, metavar="N", help="that score, each with the limit (none)")
+    how.add_argument("--limit", type=float, default=60.0, metavar="SECONDS", help="to score, and for an answer (60)")
+    how.add_argument("--endpoint", metavar="URL", help="an OpenAI-compatible one that has the models")
+    add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Search with each model, and print what each solved."""
+    from vpo.files import command_line, write_json, write_text
+    from vpo.report.markdown import markdown
+    from vpo.report.page import write_page
+    from vpo.report.search import search_page
+    from vpo.search.outcome import Outcome
+    from vpo.search.run import Request
+
+    names = _names(options.models)
+    strategies = [options.strategy]
+    if options.strategy != "best_of_n" and not options.no_baseline:
+        strategies.append("best_of_n")
+    asked = {
+        (name, strategy): Request(model=model, strategy=strategy, **_settings(options))
+        for name, model in zip(names, options.models, strict=True)
+        for strategy in strategies
+    }
+    outcomes: list[Outcome] = []
+    folders = []
+    for (name, strategy), request in asked.items():
+        folders.append(Path(options.out) / f"{name}-{strategy}")
+        outcomes.append(_searched(folders[-1], request, f"{name} {strategy}"))
+    page = search_page(outcomes, folders, command_line())
+    data = {
+        "command": command_line(),
+        "curves": page["search"]["curves"],
+        "names": [each.name for each in outcomes],
+        "tables": page["tables"],
+        "failures": {each.name: each.failures for each in outcomes},
+    }
+    write_json(Path(options.out) / "results.json", data)
+    write_text(Path(options.out) / "tables.md", markdown(page["tables"]))
+    write_page(Path(options.out) / "report.html", page)
+    if options.json:
+        print(as_json(data))
+    else:
+        print(
+            plain(
+                f"{_text(page)}\n\nthe page: {options.out}/report.html; every candidate: {options.out}/*/candidates.jsonl"
+            )
+        )
+    return 0
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    same = ("iterations", "per_iteration", "task", "split", "count", "parents", "size", "answers", "temperature")
+    same += ("top_p", "batch", "thinking", "seed", "processes", "limit", "endpoint")
+    return {
+        **{name: getattr(options, name) for name in same},
+        "tokens_per_answer": options.max_tokens,
+        "task_settings": task_settings(options),
+        "targets": tuple(options.target),
+        "conditions": tuple(options.goal),
+        "rewards": tuple(options.reward),
+        "operators": None if options.operators is None else _operators(options.operators),
+    }
+
+
+def _searched(folder: Path, request: Any, name: str) -> Any:
+    from dataclasses import replace
+
+    from tqdm import tqdm
+
+    from vpo.search.run import search_into
+
+    with tqdm(total=request.iterations, desc=name, delay=2, disable=None) as bar:
+
+        def show(done: int, solved: int, cases: int) -> None:
+            bar.set_postfix_str(f"solved {solved} of {cases}")
+            bar.update()
+
+        return replace(search_into(folder, request, show), name=name)
+
+
+def _names(models: list[str]) -> list[str]:
+    """Return a short name for each model, of the end of its path."""
+    names = [Path(model).name for model in models]
+    if len(set(names)) < len(names):
+        names = [model.strip("/").replace("/", "-") for model in models]
+    if len(set(names)) < len(names):
+        raise InputError(f"models must be given once each, not {', '.join(models)}")
+    return names
+
+
+def _operators(text: str) -> dict[str, float]:
+    found = {}
+    for part in text.split(","):
+        name, equals, share = part.partition("=")
+        try:
+            found[name.strip()] = float(share) if equals else 1.0
+        except ValueError:
+            raise InputError(f"operators must be written NAME=SHARE,…, not {part!r}") from None
+    return found
+
+
+def _text(page: dict[str, Any]) -> str:
+    """Return the counts by iterations, and who solves what others never do."""
+    lines = [page["summary"]]
+    for table in page["tables"][1:]:
+        rows = [
+            table["head"],
+            *([f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in table["rows"]),
+        ]
+        widths = [max(len(str(row[column])) for row in rows) for column in range(len(rows[0]))]
+        lines += ["", table["title"], ""]
+        lines += [
+            "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        ]
+    return "\n".join([*lines, *(f"note: {note}" for note in page["notes"])])

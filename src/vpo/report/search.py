@@ -1,0 +1,122 @@
+"""What the page shows of searches: what was solved within which budget, and the family of a solved case."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vpo.errors import InputError
+from vpo.search.outcome import UNITS, Outcome, family, only_solved
+from vpo.tasks import Task, get
+
+MARKS = (1, 2, 3, 5, 10, 25, 50, 100, 200, 500, 1000)
+POINTS = 40  # of a curve by answers, generations or tokens
+
+
+def search_page(outcomes: Sequence[Outcome], folders: Sequence[Path], command: str) -> dict[str, Any]:
+    """Return the data of the page of some searches over the same cases."""
+    curves = [_curves(outcomes, unit) for unit in UNITS]
+    count, goals = len(set(outcomes[0].problems)), len(outcomes[0].cases) // len(set(outcomes[0].problems))
+    return {
+        "title": "Search",
+        "summary": f"{count} problems with {goals} goals each; {_goal_text(outcomes[0])}",
+        "objectives": [],
+        "runs": [{"name": each.name, "curves": [], "positions": [], "training": {}} for each in outcomes],
+        "search": {"curves": curves, "families": _families(outcomes, folders)},
+        "fronts": [],
+        "first_front": 0,
+        "gallery": [],
+        "tables": search_tables(outcomes),
+        "notes": [
+            f"{each.name}: {number} candidates failed: {reason}"
+            for each in outcomes
+            for reason, number in each.failures.items()
+        ],
+        "commands": [command],
+        "figure_commands": {"search": command, "tables": command},
+    }
+
+
+def marks(outcomes: Sequence[Outcome]) -> list[int]:
+    """Return the numbers of iterations that a table shows."""
+    last = int(max(each.spent["iterations"].max() for each in outcomes))
+    return [*(mark for mark in MARKS if mark < last), last]
+
+
+def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Return the tables: solved by iterations, as shares and as counts; who solves what others never do; the spending."""
+    shown = marks(outcomes)
+    names = [each.name for each in outcomes]
+    shares = [each.curve("iterations", shown) for each in outcomes]
+    counts = [[int((each.solved_at["iterations"] <= mark).sum()) for mark in shown] for each in outcomes]
+    return [
+        {
+            "title": "Solved within so many iterations",
+            "head": ["search", *map(str, shown)],
+            "rows": [
+                [name, *({**asdict(value), "certain": False} for value in row)]
+                for name, row in zip(names, shares, strict=True)
+            ],
+        },
+        {
+            "title": f"The same as counts, of {len(outcomes[0].cases)}",
+            "head": ["search", *map(str, shown)],
+            "rows": [[name, *row] for name, row in zip(names, counts, strict=True)],
+        },
+        {
+            "title": "Solved by the one in the row and never by the one in the column",
+            "head": ["search", *names],
+            "rows": [[name, *row] for name, row in zip(names, only_solved(outcomes), strict=True)],
+        },
+        {
+            "title": "Spent",
+            "head": ["search", *UNITS[1:]],
+            "rows": [[each.name, *(int(each.spent[unit].sum()) for unit in UNITS[1:])] for each in outcomes],
+        },
+    ]
+
+
+def _curves(outcomes: Sequence[Outcome], unit: str) -> dict[str, Any]:
+    """Return what each search solved by one unit of budget, up to what the most thorough case of each spent."""
+    most = min(float(each.spent[unit].max()) for each in outcomes)
+    budgets = np.unique(np.geomspace(1, max(most, 1), POINTS).round()).tolist()
+    runs = []
+    for each in outcomes:
+        values = each.curve(unit, budgets)
+        bounds = {name: [getattr(value, name) for value in values] for name in ("mean", "low", "high")}
+        runs.append({"budgets": budgets, **bounds})
+    return {"unit": unit, "runs": runs}
+
+
+def _families(outcomes: Sequence[Outcome], folders: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return, for each search that has one, the family of the case that it took longest to solve."""
+    found = []
+    for run, (outcome, folder) in enumerate(zip(outcomes, folders, strict=True)):
+        at = np.where(np.isfinite(outcome.solved_at["iterations"]), outcome.solved_at["iterations"], -1)
+        if outcome.settings["strategy"] == "best_of_n" or at.max() < 1:
+            continue
+        place = int(at.argmax())
+        members = family(folder, outcome.cases[place])
+        task, problem = _problem(outcome, outcome.problems[place])
+        svg = task.scene(problem) if task else None
+        for each in members:
+            each["path"] = task.trace(problem, each["answer"]) if task and svg and each["answer"] is not None else ""
+        found.append({"run": run, "case": outcome.cases[place], "svg": svg, "members": members})
+    return found
+
+
+def _problem(outcome: Outcome, name: str) -> tuple[Task[Any] | None, Any]:
+    settings = outcome.settings
+    try:
+        task: Task[Any] = get(settings["task"], **settings["task_settings"])
+        problems = task.problems(settings["split"], count=settings["count"])
+    except InputError:  # its data is gone
+        return None, None
+    return task, next(problem for problem in problems if problem.id == name)
+
+
+def _goal_text(outcome: Outcome) -> str:
+    goals = dict.fromkeys(goal for _, goal in outcome.settings["cases"])
+    return f"goals: {'; '.join(goals)}"

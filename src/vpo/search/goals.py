@@ -1,0 +1,180 @@
+"""What a search looks for: a weighting, a condition, a function of one's own, or what the task itself wants.
+
+None of them need have been trained for. A goal gives an answer's vector a value, by which candidates compete, and says
+whether it solves the problem.
+"""
+
+import importlib.util
+import math
+import operator
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from vpo.errors import InputError
+from vpo.targets import parse_target, weights_for
+from vpo.tasks import Task
+
+TOLERANCE = 1e-9
+_SIGNS: dict[str, Callable[[float, float], bool]] = {
+    ">=": lambda score, bound: score >= bound - TOLERANCE,
+    "<=": lambda score, bound: score <= bound + TOLERANCE,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_PART = re.compile(r"\s*(.+?)\s*(>=|<=|>|<)\s*(.+?)\s*")
+
+
+class Goal(ABC):
+    """What is looked for in the answers to the problems of a task.
+
+    Attributes:
+        name: what users typed.
+        weights: of the objectives, where it is a weighting that a policy can be told; else None.
+    """
+
+    name: str
+    weights: tuple[float, ...] | None = None
+
+    @abstractmethod
+    def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
+        """Return how good an answer is: more is better, 0 is nothing."""
+
+    @abstractmethod
+    def solved(self, problem: Any, answer: str, vector: Sequence[float]) -> bool:
+        """Return whether an answer is all that was looked for."""
+
+
+class OwnGoal(Goal):
+    """What the task itself wants: its deployed weighting, and its own notion of solved."""
+
+    name: ClassVar[str] = "own"  # type: ignore[misc]  # every one of them has the same
+
+    def __init__(self, task: Task[Any]) -> None:
+        """Take the task."""
+        self.task, self.weights = task, task.weights
+
+    def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
+        """Return w*·r."""
+        return float(np.dot(self.task.weights, vector))
+
+    def solved(self, problem: Any, answer: str, vector: Sequence[float]) -> bool:
+        """Return what the task says."""
+        return self.task.solved(vector)
+
+
+class Weighting(Goal):
+    """A weighting of the objectives, solved at the best that any answer can earn where the task knows it, else at 1."""
+
+    def __init__(self, text: str, task: Task[Any]) -> None:
+        """Read "gold=1" or "gold=1,diamond=3"."""
+        self.name, self.task = text, task
+        self.weights = tuple(weights_for(parse_target(text), task.names).tolist())
+        self.best: dict[str, float] = {}
+
+    def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
+        """Return w·r."""
+        assert self.weights is not None
+        return float(np.dot(self.weights, vector))
+
+    def solved(self, problem: Any, answer: str, vector: Sequence[float]) -> bool:
+        """Return whether no answer can earn more."""
+        if problem.id not in self.best:
+            known = self.task.best(problem, self.weights)
+            self.best[problem.id] = 1.0 if known is None else known
+        return self.value(problem, answer, vector) >= self.best[problem.id] - TOLERANCE
+
+
+class Condition(Goal):
+    """Bounds on objectives, all of which must hold. The value is the share of the way to them, averaged."""
+
+    def __init__(self, text: str, task: Task[Any]) -> None:
+        """Read "diamond>=1, completion>=1"."""
+        self.name = text
+        self.bounds: list[tuple[int, str, float]] = []
+        for part in text.split(","):
+            found = _PART.fullmatch(part)
+            bound = _number(found[3]) if found else math.nan
+            if found is None or not math.isfinite(bound):
+                raise InputError(f"goal must be written NAME>=NUMBER,… (or <=, >, <), not {part.strip()!r}")
+            if found[1] not in task.names:
+                raise InputError(f"goal names {found[1]!r}, and the objectives are {', '.join(task.names)}")
+            self.bounds.append((task.names.index(found[1]), found[2], bound))
+
+    def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
+        """Return how far the bounds are met, on average: 1 for each that is."""
+        return float(np.mean([_nearness(vector[place], sign, bound) for place, sign, bound in self.bounds]))
+
+    def solved(self, problem: Any, answer: str, vector: Sequence[float]) -> bool:
+        """Return whether every bound is met."""
+        return all(_SIGNS[sign](vector[place], bound) for place, sign, bound in self.bounds)
+
+
+class Function(Goal):
+    """A function of one's own, ``function(answer, scores, problem)`` with scores by name, solved at 1."""
+
+    def __init__(self, text: str, task: Task[Any]) -> None:
+        """Read "file.py:function"."""
+        self.name, self.names = text, task.names
+        path, _, name = text.rpartition(":")
+        if not Path(path).is_file():
+            raise InputError(f"reward must be written FILE.py:FUNCTION, and there is no file {path!r}")
+        spec = importlib.util.spec_from_file_location(f"vpo_reward_{Path(path).stem}", path)
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise InputError(f"{path}: the file cannot be run ({type(error).__name__}: {error})") from error
+        self.function = getattr(module, name, None)
+        if not callable(self.function):
+            raise InputError(f"{path}: the file has no function {name!r}")
+
+    def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
+        """Return what the function says."""
+        assert self.function is not None
+        found = self.function(answer, dict(zip(self.names, vector, strict=True)), problem)
+        try:
+            number = float(found)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise InputError(f"{self.name}: the function must return a finite number, not {found!r}")
+        return number
+
+    def solved(self, problem: Any, answer: str, vector: Sequence[float]) -> bool:
+        """Return whether the function says 1 or more."""
+        return self.value(problem, answer, vector) >= 1 - TOLERANCE
+
+
+def goals_of(
+    task: Task[Any], targets: Sequence[str] = (), conditions: Sequence[str] = (), functions: Sequence[str] = ()
+) -> list[Goal]:
+    """Return the goals that were given, or else the task's own."""
+    found: list[Goal] = [Weighting(text, task) for text in targets]
+    found += [Condition(text, task) for text in conditions]
+    found += [Function(text, task) for text in functions]
+    names = [goal.name for goal in found]
+    if len(set(names)) < len(names):
+        raise InputError(f"goals must be given once each, not {', '.join(names)}")
+    return found or [OwnGoal(task)]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _nearness(score: float, sign: str, bound: float) -> float:
+    if _SIGNS[sign](score, bound):
+        return 1.0
+    room = bound if sign in (">=", ">") else 1 - bound
+    reached = score if sign in (">=", ">") else 1 - score
+    return min(1.0, max(0.0, reached / room)) if room > 0 else 0.0

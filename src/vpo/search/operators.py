@@ -1,0 +1,100 @@
+"""What can be asked of a policy in a search: a fresh sample, or something out of a candidate that is there.
+
+``fresh``     a new generation
+``regrow``    a parent's answer, cut off somewhere, for the policy to finish; then, in a set, the other answers
+``extend``    a parent as answer 1 of a set, for the policy to write the others
+``refine``    a parent shown with its scores, and a better answer asked for: for instruction-tuned models
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vpo.errors import InputError, nearest
+from vpo.search.candidates import Case, Move
+from vpo.tasks import Message, Task
+
+OPERATORS = ("fresh", "regrow", "extend", "refine")
+FORCED = ("regrow", "extend")  # those that give the policy the beginning of its completion
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A prompt, and the beginning of the completion, which the policy goes on from.
+
+    Attributes:
+        messages: of the chat.
+        prefix: with which the completion begins.
+        known: how many answers the prefix already holds whole.
+    """
+
+    messages: list[Message]
+    prefix: str = ""
+    known: int = 0
+
+
+def check_operators(given: dict[str, float], answers: int, *, prefixes: bool) -> dict[str, float]:
+    """Return operators with their shares, refusing those that cannot be used.
+
+    Args:
+        given: how often each is used, in proportion.
+        answers: that a generation is asked for.
+        prefixes: whether the policy can be given the beginning of its completion.
+    """
+    for name, share in given.items():
+        if name not in OPERATORS:
+            raise InputError(f"operator {name!r} is not known: {nearest(name, OPERATORS)}")
+        if not 0 <= share < float("inf"):
+            raise InputError(f"the share of operator {name} must be 0 or more, not {share}")
+        if share and name in FORCED and not prefixes:
+            raise InputError(f"operator {name} begins a completion, which this endpoint does not let others do")
+        if share and name == "extend" and answers == 1:
+            raise InputError("operator extend needs a policy that is asked for 2 or more answers, not 1")
+    used = {name: share for name, share in given.items() if share > 0}
+    if not used:
+        raise InputError("operators must name 1 or more with a share above 0")
+    return used
+
+
+def default_operators(answers: int, *, prefixes: bool) -> dict[str, float]:
+    """Return what is used where nothing else is said."""
+    if not prefixes:
+        return {"fresh": 0.5, "refine": 0.5}
+    return {"fresh": 0.25, "regrow": 0.5, "extend": 0.25} if answers > 1 else {"fresh": 0.25, "regrow": 0.75}
+
+
+def ask_for_move(task: Task[Any], case: Case, move: Move, answers: int, stated: Sequence[float] | None) -> Ask:
+    """Return the prompt of a move.
+
+    Args:
+        task: that asks.
+        case: the problem and its goal.
+        move: what the strategy chose.
+        answers: that a generation is asked for.
+        stated: a weighting for the prompt, for a policy that was trained to be told one.
+    """
+    messages = task.ask(case.problem, answers, stated)
+    if move.parent is None:
+        return Ask(messages)
+    text = move.parent.answer or ""
+    opening, closing = ("<answer_1>", "</answer_1>\n") if answers > 1 else ("<answer>", "</answer>")
+    if move.operator == "extend":
+        return Ask(messages, f"{opening}{text}{closing}", known=1)
+    if move.operator == "regrow":
+        begun = opening if answers > 1 or task.wraps_single else ""
+        return Ask(messages, begun + text[: int(move.cut * len(text))])
+    *before, last = messages
+    return Ask([*before, {**last, "content": f"{last['content']}\n\n{_review(task, case, move, text)}"}])
+
+
+def _review(task: Task[Any], case: Case, move: Move, text: str) -> str:
+    """Return a candidate and what became of it, in words."""
+    assert move.parent is not None
+    assert move.parent.scores is not None
+    scores = ", ".join(f"{name} {score:.2f}" for name, score in zip(task.names, move.parent.scores, strict=True))
+    lacking = [name for name, score in zip(task.names, move.parent.scores, strict=True) if score < 1]
+    return (
+        f"An earlier answer was:\n{text}\n\nIt scored, out of 1: {scores}."
+        + (f" It falls short on: {', '.join(lacking)}." if lacking else "")
+        + f"\nWhat counts now is: {case.goal.name}. Write a better one, in the form asked for above."
+    )

@@ -1,0 +1,125 @@
+"""What a search came to: the cases that it solved, each at which budget, read from its log."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vpo.core.at_k import Interval
+from vpo.core.simplex import Floats
+from vpo.errors import InputError
+from vpo.measure import intervals
+from vpo.search.log import CANDIDATES, GENERATIONS, SETTINGS
+
+UNITS = ("iterations", "answers", "generations", "tokens")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One search over some cases.
+
+    Attributes:
+        name: of what was searched with, and by which strategy.
+        settings: of the search.
+        cases: names, the same in searches that can be compared.
+        problems: the problem of each case, over which intervals are taken.
+        solved_at: for each unit of budget, what each case had spent when it was solved; infinity where it never was.
+        spent: for each unit, what each case spent in all.
+        failures: how many candidates could not be scored, by reason.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    cases: tuple[str, ...]
+    problems: tuple[str, ...]
+    solved_at: Mapping[str, Floats]
+    spent: Mapping[str, Floats]
+    failures: Mapping[str, int]
+
+    @property
+    def solved(self) -> frozenset[str]:
+        """The cases that were solved."""
+        return frozenset(
+            case for case, at in zip(self.cases, self.solved_at["iterations"], strict=True) if np.isfinite(at)
+        )
+
+    def curve(self, unit: str, budgets: Sequence[float]) -> list[Interval]:
+        """Return the share of cases that are solved within each budget, with its interval over problems."""
+        names = list(dict.fromkeys(self.problems))
+        places = np.asarray([names.index(problem) for problem in self.problems])
+        counts = np.bincount(places)
+        table = {}
+        for budget in budgets:
+            solved = (self.solved_at[unit] <= budget).astype(np.float64)
+            table["solved", unit, budget] = np.bincount(places, weights=solved) / counts
+        found = intervals(table)  # type: ignore[arg-type]  # budgets in place of k
+        return list(found.values())
+
+
+def read_outcome(folder: Path, name: str | None = None) -> Outcome:
+    """Return what the search in a folder came to."""
+    if not (folder / SETTINGS).is_file():
+        raise InputError(f"{folder}: there is no search here")
+    settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    cases: list[list[str]] = settings["cases"]
+    names = [f"{problem} {goal}" for problem, goal in cases]
+    spent = {case: dict.fromkeys(UNITS, 0.0) for case in names}
+    solved: dict[str, dict[str, float]] = {}
+    by_generation: dict[int, list[dict[str, Any]]] = {}
+    failures: dict[str, int] = {}
+    for row in _rows(folder / CANDIDATES):
+        by_generation.setdefault(row["generation"], []).append(row)
+    for row in _rows(folder / GENERATIONS):
+        used = spent[row["case"]]
+        used["iterations"] = row["iteration"] + 1
+        used["generations"] += 1
+        used["tokens"] += row["tokens"]
+        for each in by_generation.get(row["number"], []):
+            used["answers"] += 1
+            if each["failure"]:
+                failures[each["failure"]] = failures.get(each["failure"], 0) + 1
+            if each["solved"] and row["case"] not in solved:
+                solved[row["case"]] = dict(used)
+    never = dict.fromkeys(UNITS, np.inf)
+    return Outcome(
+        name or folder.name,
+        settings,
+        tuple(names),
+        tuple(problem for problem, _ in cases),
+        {unit: np.asarray([solved.get(case, never)[unit] for case in names]) for unit in UNITS},
+        {unit: np.asarray([spent[case][unit] for case in names]) for unit in UNITS},
+        failures,
+    )
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+
+
+def family(folder: Path, case: str) -> list[dict[str, Any]]:
+    """Return all candidates of a case with their parents, `ancestor` true for those that led to what solved it."""
+    found: list[dict[str, Any]] = []
+    by_generation: dict[int, list[dict[str, Any]]] = {}
+    for row in _rows(folder / CANDIDATES):
+        if row["case"] == case:
+            by_generation.setdefault(row["generation"], []).append(row)
+    for row in _rows(folder / GENERATIONS):
+        for each in by_generation.get(row["number"], []) if row["case"] == case else []:
+            kept = {name: each[name] for name in ("position", "answer", "value", "solved")}
+            asked = {name: row[name] for name in ("iteration", "operator", "parent")}
+            found.append({"number": len(found), **asked, **kept, "ancestor": False})
+    line = next((each for each in found if each["solved"]), None)
+    while line is not None:
+        line["ancestor"] = True
+        line = None if line["parent"] is None else found[line["parent"]]
+    return found
+
+
+def only_solved(outcomes: Sequence[Outcome]) -> list[list[int]]:
+    """Return, for each pair of searches, how many cases the first solved and the second never did."""
+    return [[len(one.solved - other.solved) for other in outcomes] for one in outcomes]

@@ -1,0 +1,163 @@
+"""One search from a request: a model or an endpoint, problems, goals and a strategy, into a folder."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vpo.errors import InputError
+from vpo.evaluations import FACTS
+from vpo.files import locked
+from vpo.generate import Sampling
+from vpo.policies import Located, load, locate
+from vpo.policies.format import TOKENS_PER_ANSWER, PromptFormat
+from vpo.runs import is_run
+from vpo.search.candidates import Case
+from vpo.search.goals import goals_of
+from vpo.search.judge import Judge, Source
+from vpo.search.log import Log
+from vpo.search.loop import Search, Settings
+from vpo.search.operators import check_operators, default_operators
+from vpo.search.outcome import Outcome, read_outcome
+from vpo.search.strategies import BestOfN, Evolve, Strategy
+from vpo.search.writers import EndpointWriter, ModelWriter, Writer
+from vpo.tasks import get
+
+STRATEGIES = ("best_of_n", "evolve")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to search with, where, and for what. What is None is as the model was trained.
+
+    Attributes:
+        model: a run, an evaluation of a model, a folder, a name on the hub, "embedded", or its name at the endpoint.
+        endpoint: the address of an OpenAI-compatible one; without it the model is loaded here.
+        strategy: by name.
+        task: what to ask.
+        task_settings: of the task.
+        split: which problems.
+        count: how many of them; all by default.
+        answers: m, that a generation is asked for.
+        targets, conditions, rewards: goals, each of which is looked for in every problem; the task's own without any.
+        operators: of `evolve`, how often each is used.
+        parents: how `evolve` chooses them.
+        size: of its population.
+        iterations, per_iteration, seed: see `vpo.search.loop.Settings`.
+        tokens_per_answer: room for each.
+        temperature, top_p, batch, thinking: see `vpo.generate.Sampling`.
+        processes: that score; 0 for none but this one.
+        limit: seconds to score a generation, and for an endpoint to answer.
+    """
+
+    model: str
+    endpoint: str | None = None
+    strategy: str = "evolve"
+    task: str | None = None
+    task_settings: Mapping[str, Any] = field(default_factory=dict)
+    split: str = "test"
+    count: int | None = None
+    answers: int | None = None
+    targets: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    rewards: tuple[str, ...] = ()
+    operators: Mapping[str, float] | None = None
+    parents: str = "target"
+    size: int = 20
+    iterations: int = 100
+    per_iteration: int = 3
+    seed: int = 0
+    tokens_per_answer: int | None = None
+    temperature: float = 0.7
+    top_p: float = 1.0
+    batch: int = 512
+    thinking: bool = False
+    processes: int = 0
+    limit: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Refuse a strategy that is not there."""
+        if self.strategy not in STRATEGIES:
+            raise InputError(f"strategy must be {' or '.join(STRATEGIES)}, not {self.strategy!r}")
+
+
+def search_into(folder: Path, request: Request, show: Callable[[int, int, int], None] | None = None) -> Outcome:
+    """Search, or go on with a search, in a folder, and return what it came to.
+
+    Args:
+        folder: for the log.
+        request: what to do.
+        show: told after each iteration how many are done, how many cases are solved, and how many there are.
+    """
+    found, answers = _located(request)
+    asked = found.format or PromptFormat(task=found.task)
+    asked.check_answers(answers)
+    task = get(found.task, **found.settings)
+    goals = goals_of(task, request.targets, request.conditions, request.rewards)
+    problems = task.problems(request.split, count=request.count)
+    if not problems:
+        raise InputError(f"there are no problems in split {request.split!r}")
+    cases = [Case(problem, goal) for problem in problems for goal in goals]
+    settings = Settings(
+        iterations=request.iterations,
+        answers=answers,
+        per_iteration=request.per_iteration,
+        told=asked.target_in_prompt,
+        seed=request.seed,
+    )
+    room = request.tokens_per_answer or asked.tokens_per_answer or TOKENS_PER_ANSWER
+    sampling = Sampling(
+        temperature=request.temperature,
+        top_p=request.top_p,
+        max_new_tokens=room * answers,
+        batch=request.batch,
+        thinking=request.thinking,
+    )
+    prefixes = request.endpoint is None
+    operators = request.operators or default_operators(answers, prefixes=prefixes)
+    operators = check_operators(dict(operators), answers, prefixes=prefixes)
+    made = _strategy(request, operators)
+    noted = {name: value for name, value in asdict(request).items() if name not in ("iterations", "processes", "batch")}
+    noted |= {"answers": answers, "operators": operators, "task": found.task, "task_settings": found.settings}
+    source = Source(found.task, found.settings, request.split, request.count)
+    log = Log(folder, {**noted, "cases": [[case.problem.id, case.goal.name] for case in cases]})
+    with locked(folder, "searching in this folder"):
+        judge = Judge(source, request.processes, request.limit)
+        try:
+            search = Search(_writer(request, found, sampling), task, cases, made, judge, log, settings)
+            for done, solved in enumerate(search.run(), start=1):
+                if show:
+                    show(done, solved, len(cases))
+        finally:
+            judge.close()
+    return read_outcome(folder)
+
+
+def _located(request: Request) -> tuple[Located, int]:
+    """Return the model, and how many answers it is asked for: as it was evaluated, or as it was trained."""
+    settings = dict(request.task_settings)
+    facts = Path(request.model) / FACTS
+    if request.endpoint is None and facts.is_file() and not is_run(request.model):
+        known = json.loads(facts.read_text(encoding="utf-8"))
+        found = locate(known["model"], request.task or known["task"], {**known["task_settings"], **settings})
+        return found, request.answers or known["answers_per_generation"]
+    if request.endpoint is not None:
+        if request.task is None:
+            raise InputError("task must be given with an endpoint")
+        return Located(request.task, request.model, None, settings), request.answers or 1
+    found = locate(request.model, request.task, settings)
+    return found, request.answers or (found.format.answers if found.format else 1)
+
+
+def _writer(request: Request, found: Located, sampling: Sampling) -> Writer:
+    if request.endpoint is not None:
+        return EndpointWriter(request.endpoint, request.model, sampling, limit=request.limit)
+    return ModelWriter(load(found.path), sampling)
+
+
+def _strategy(request: Request, operators: Mapping[str, float]) -> Callable[[], Strategy]:
+    if request.strategy == "best_of_n":
+        return BestOfN
+    Evolve(operators=operators, parents=request.parents, size=request.size)  # refuses what cannot be
+    return lambda: Evolve(operators=operators, parents=request.parents, size=request.size)

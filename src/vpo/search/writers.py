@@ -1,0 +1,109 @@
+"""What writes the completions of a search: a model in this process, or one behind an endpoint."""
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from vpo.errors import InputError
+from vpo.generate import Sampling, complete
+from vpo.policies import Policy
+from vpo.search.operators import Ask
+
+
+@dataclass(frozen=True)
+class Written:
+    """What came of an ask.
+
+    Attributes:
+        text: the completion, its prefix included.
+        tokens: that were generated; 0 where nobody knows.
+        failure: why there is none, if so.
+    """
+
+    text: str
+    tokens: int
+    failure: str | None = None
+
+
+class Writer(Protocol):
+    """Writes completions.
+
+    Attributes:
+        prefixes: whether it can go on from the beginning of a completion.
+    """
+
+    prefixes: bool
+
+    def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
+        """Return a completion for each ask."""
+
+
+class ModelWriter:
+    """A model in this process, by transformers."""
+
+    prefixes = True
+
+    def __init__(self, policy: Policy, sampling: Sampling) -> None:
+        """Take the model and how it is sampled."""
+        self.policy, self.sampling = policy, sampling
+
+    def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
+        """Return completions, which depend on the asks and the seed alone."""
+        prompts, prefixes = [ask.messages for ask in asks], [ask.prefix for ask in asks]
+        drawn = complete(self.policy, prompts, replace(self.sampling, seed=seed), prefixes, quiet=True)
+        return [Written(ask.prefix + text, tokens) for ask, (text, tokens) in zip(asks, drawn, strict=True)]
+
+
+class EndpointWriter:
+    """A model behind an OpenAI-compatible endpoint, asked several times at once.
+
+    An ask that fails, after some tries, is a failure that is recorded; where all of a batch fail, the search stops.
+    """
+
+    prefixes = False
+
+    def __init__(
+        self, address: str, model: str, sampling: Sampling, *, at_once: int = 16, limit: float = 120.0, tries: int = 3
+    ) -> None:
+        """Take the address, such as http://localhost:8000/v1, and the name of the model there."""
+        try:
+            from openai import OpenAI
+        except ImportError:
+            raise InputError("an endpoint needs the package openai: pip install openai") from None
+        self.address, self.model, self.sampling = address, model, sampling
+        self.at_once, self.tries = at_once, tries
+        key = os.environ.get("OPENAI_API_KEY", "none")
+        self.client = OpenAI(base_url=address, api_key=key, timeout=limit, max_retries=0)
+
+    def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
+        """Return completions; the same again only as far as the endpoint keeps to the seed."""
+        with ThreadPoolExecutor(self.at_once) as pool:
+            found = list(pool.map(self._write, asks, range(seed, seed + len(asks))))
+        if found and all(each.failure for each in found):
+            raise InputError(f"{self.address}: none of {len(found)} asks was answered: {found[0].failure}")
+        return found
+
+    def _write(self, ask: Ask, seed: int) -> Written:
+        failure = ""
+        for attempt in range(self.tries):
+            if attempt:
+                time.sleep(min(2**attempt, 10))
+            try:
+                answer = self.client.chat.completions.create(
+                    model=self.model,
+                    messages=ask.messages,  # type: ignore[arg-type]  # a role and a content each
+                    temperature=self.sampling.temperature,
+                    top_p=self.sampling.top_p,
+                    max_tokens=self.sampling.max_new_tokens,
+                    seed=seed,
+                )
+                text = answer.choices[0].message.content
+                if not isinstance(text, str):
+                    raise ValueError("the answer has no text")
+                return Written(text, answer.usage.completion_tokens if answer.usage else 0)
+            except Exception as error:  # of the network, of the server, of what it sent: all are one failed ask
+                failure = f"{type(error).__name__}: {error}"
+        return Written("", 0, failure[:300])
