@@ -12,14 +12,9 @@ A folder holds it all, and a call that was interrupted goes on with what is miss
 =============================  =======================================================================================
 """
 
-import multiprocessing
-import os
-import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from multiprocessing import connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +26,7 @@ from vpo.errors import InputError
 from vpo.evaluate import Request, evaluate_into
 from vpo.evaluations import FACTS, Evaluation, oracle_of, read_evaluation
 from vpo.files import command_line, locked, write_text
+from vpo.jobs import finish
 from vpo.measure import Comparison, compare, compare_groups
 from vpo.methods import get as get_method
 from vpo.plan import Plan, split_method
@@ -38,7 +34,6 @@ from vpo.policies import load, locate
 from vpo.policies.build import build_maze
 
 CHOSEN_BY = (1, 3, 5, 10, 30)  # a rate is chosen by the mean of best@k over these
-PR_SET_PDEATHSIG = 1  # of prctl
 BASES = {"base": None, "base_single": 1}  # and how many answers they are asked for; None is what sets have
 
 
@@ -69,14 +64,35 @@ class Job:
         return get_method(name, **settings).answers
 
     @property
-    def log(self) -> Path:
-        """What its process says."""
-        return self.folder.with_name(f"{self.folder.name}.log")
+    def key(self) -> object:
+        """What tells it from others: a run may be done on validation and on test problems."""
+        return self.evaluation
 
     @property
     def done(self) -> bool:
         """Whether there is nothing left to do."""
         return (self.evaluation / FACTS).is_file()
+
+    def do(self) -> None:
+        """Train and evaluate it."""
+        from vpo.train import resume, train
+
+        if self.method is not None and not runs.Run(self.folder).finished:
+            config = self.plan.config(self.model, self.method, self.rate, self.seed)
+            outcome = resume(self.folder) if self.folder.exists() else train(config, self.folder)
+            if not outcome.finished:
+                print("it was interrupted", flush=True)
+                sys.exit(1)
+        request = Request(
+            model=self.model if self.method is None else str(self.folder),
+            task="maze",
+            settings={"size": self.plan.size},
+            split=self.split,
+            count=self.plan.validation if self.split == "validation" else self.plan.test,
+            answers=self.answers,
+            pool=self.plan.pool,
+        )
+        evaluate_into(self.evaluation, request, overwrite=True)  # what is there is half an evaluation
 
 
 def reproduce(plan: Plan, folder: Path, jobs: int) -> tuple[Comparison, list[list[Evaluation]], dict[str, Any]]:
@@ -128,7 +144,7 @@ def _everything(plan: Plan, folder: Path, jobs: int) -> tuple[dict[str, list[Job
         return reported(str(job.method))
 
     begin = [job for group in (*bases.values(), *tried.values()) for job in group]
-    _finish(begin, following, jobs, len(begin) + len(plan.methods) * plan.seeds)
+    finish(begin, following, jobs, len(begin) + len(plan.methods) * plan.seeds)
     chosen = {method: _choose(each) for method, each in tried.items()}
     return {**bases, **{method: reported(method) for method in plan.methods}}, chosen
 
@@ -164,114 +180,6 @@ def _built(plan: Plan, folder: Path) -> str:
 def _job(place: Path, plan: Plan, model: str, method: str, rate: float, seed: int, split: str) -> Job:
     name = method.replace(":", "-").replace("=", "")
     return Job(place / f"{name}-{rate:g}-{seed}", plan, model, method, rate, seed, split)
-
-
-def _finish(begin: Sequence[Job], following: Callable[[Job], list[Job]], at_once: int, total: int) -> None:
-    """Do what is missing, each job in a process of its own; those that fail are named once the others are done.
-
-    Args:
-        begin: the jobs to begin with.
-        following: the jobs that can be done once this one and others like it are; the last of them gives them.
-        at_once: how many run at a time.
-        total: how many there will be.
-    """
-    from tqdm import tqdm
-
-    context = _processes()
-    waiting: list[Job] = []
-    running: dict[Any, tuple[Job, BaseProcess]] = {}
-    failed, known = [], set()
-    with tqdm(total=total, desc="runs", disable=None) as bar:
-
-        def add(jobs: Sequence[Job]) -> None:
-            for job in jobs:
-                if job.evaluation in known:
-                    continue
-                known.add(job.evaluation)
-                if job.done:
-                    bar.update()
-                    add(following(job))
-                else:
-                    waiting.append(job)
-            waiting.sort(key=lambda job: job.length)  # the longest is taken first
-
-        try:
-            add(begin)
-            while waiting or running:
-                while waiting and len(running) < at_once:
-                    process = context.Process(target=do, args=(waiting[-1],))
-                    process.start()
-                    running[process.sentinel] = (waiting.pop(), process)
-                for sentinel in connection.wait(list(running)):
-                    job, ended = running.pop(sentinel)
-                    ended.join()
-                    bar.update()
-                    if job.done:
-                        add(following(job))
-                    else:
-                        failed.append(job)
-        except BaseException:
-            for _, other in running.values():
-                other.terminate()  # it stops with a checkpoint
-            for _, other in running.values():
-                other.join()
-            raise
-    if failed:
-        raise InputError(f"{len(failed)} of {len(known)} runs failed: {failed[0].folder}: {_last_words(failed[0])}")
-
-
-def _processes() -> Any:
-    """Return how processes are made: out of one that has imported everything, where the system can do that."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    # What is imported looks for a GPU, which must not be taken hold of in a process that others come out of.
-    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["vpo.train", "vpo.evaluate", "vpo.engines.answer_trainer"])
-    return context
-
-
-def _last_words(job: Job) -> str:
-    lines = job.log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if job.log.is_file() else []
-    return f"{lines[-1] if lines else 'it was killed'} (see {job.log})"
-
-
-def do(job: Job) -> None:
-    """Train and evaluate one run, in a process of its own that ends with its parent."""
-    from vpo.train import resume, train
-
-    _end_with_parent()
-    with open(job.log, "a") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    if job.method is not None and not runs.Run(job.folder).finished:
-        config = job.plan.config(job.model, job.method, job.rate, job.seed)
-        outcome = resume(job.folder) if job.folder.exists() else train(config, job.folder)
-        if not outcome.finished:
-            print("it was interrupted", flush=True)
-            sys.exit(1)
-    request = Request(
-        model=job.model if job.method is None else str(job.folder),
-        task="maze",
-        settings={"size": job.plan.size},
-        split=job.split,
-        count=job.plan.validation if job.split == "validation" else job.plan.test,
-        answers=job.answers,
-        pool=job.plan.pool,
-    )
-    evaluate_into(job.evaluation, request, overwrite=True)  # what is there is half an evaluation
-
-
-def _end_with_parent() -> None:
-    """Leave it to the parent to ask this process to stop; on Linux the system does if the parent was killed."""
-    os.setsid()  # a Ctrl-C in the terminal would be a second asking
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        parent = multiprocessing.parent_process()
-        if parent is None or not parent.is_alive():  # gone already
-            sys.exit(1)
 
 
 def _choose(jobs: Sequence[Job]) -> dict[str, Any]:

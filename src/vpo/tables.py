@@ -134,7 +134,7 @@ def task_text(task: type[Task[Any]]) -> str:
         for objective, weight in zip(task.objectives, task.weights, strict=True)
     ]
     settings = ", ".join(f"{name}={default}" for name, default in settings_of(task).items())
-    return "\n".join([f"{task.name}: {task.summary}", *_aligned(rows), f"  settings: {settings or 'none'}"])
+    return "\n".join([f"{task.name}: {task.summary}", *aligned(rows), f"  settings: {settings or 'none'}"])
 
 
 def problem_data(task: Task[P], problem: P, prompt: Sequence[Message]) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def tally_text(tally: Tally, pool: str) -> str:
             f"{tally.completions} completions, {tally.answers} answers: {data['given']:.1%} were given, "
             f"{data['readable']:.1%} could be read, {data['repeated']:.1%} repeat an earlier one of their set, "
             f"{data['solved']:.1%} solve",
-            *_aligned(rows),
+            *aligned(rows),
             f"written to {pool}; next: vpo measure {pool}" + ("" if uniform else f" --target {ratios}"),
         ]
     )
@@ -212,7 +212,7 @@ def _runs_as_rows(comparison: Comparison, names: Sequence[str]) -> str:
     rows = [["", *head], *([name, *row] for name, row in zip(names, values, strict=True)), []]
     rows += [[f"less {names[0]}", *head], *([name, *row] for name, row in zip(names[1:], changes, strict=True))]
     meanings = [f"{each.at}: {MEANINGS[each.at]}" for each in shown if each.at in MEANINGS]
-    lines = [_summary(comparison), "", *_aligned(rows), "", *meanings]
+    lines = [_summary(comparison), "", *aligned(rows), "", *meanings]
     lines.append("*: paired over problems, the 95% bootstrap interval of the difference excludes 0")
     return "\n".join([*lines, *(f"note: {note}" for note in comparison.notes)])
 
@@ -231,7 +231,7 @@ def _table(comparison: Comparison, names: Sequence[str], cells: Callable[[Measur
     rows: list[list[str]] = [["", *names]]
     for title, measures in groupby(comparison.measures, key=title_of):
         rows += [[], [title], *([f"  {measure.at}", *cells(measure)] for measure in measures)]
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def _values(measure: Measure) -> list[str]:
@@ -268,7 +268,7 @@ def _summary(comparison: Comparison) -> str:
     )
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the rows with their columns aligned; a row of one cell is a title and sets no width."""
     wide = [row for row in rows if len(row) > 1]
     widths = [max(len(row[column]) for row in wide) for column in range(len(wide[0]))]

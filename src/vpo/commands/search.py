@@ -1,11 +1,17 @@
 """`vpo search`: spend a budget on policies, for goals chosen after training."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, task_settings
+from vpo.core.arrays import whole_number
 from vpo.errors import InputError
+
+if TYPE_CHECKING:
+    from vpo.search.outcome import Outcome
+    from vpo.search.run import SearchJob
 
 
 def add(commands: Commands) -> None:
@@ -45,6 +51,7 @@ def add(commands: Commands) -> None:
     where.add_argument("--count", type=int, metavar="N", help="how many problems (all of the split)")
     add_settings(where)
     where.add_argument("--out", default="searches", metavar="FOLDER", help="for logs and page (searches)")
+    where.add_argument("--jobs", type=int, default=1, metavar="N", help="searches at once (1)")
     how = command.add_argument_group("how")
     how.add_argument("--operators", metavar="NAME=SHARE,…", help="of evolve: fresh, regrow, extend, refine")
     how.add_argument("--parents", default="target", metavar="NAME", help="target, lexicase or novelty (target)")
@@ -66,26 +73,30 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Search with each model, and print what each solved."""
     from vpo.files import command_line, write_json, write_text
+    from vpo.jobs import finish
     from vpo.report.markdown import markdown
     from vpo.report.page import write_page
     from vpo.report.search import search_page
-    from vpo.search.outcome import Outcome
-    from vpo.search.run import Request
+    from vpo.search.run import Request, SearchJob
 
     names = _names(options.models)
     strategies = [options.strategy]
     if options.strategy != "best_of_n" and not options.no_baseline:
         strategies.append("best_of_n")
-    asked = {
-        (name, strategy): Request(model=model, strategy=strategy, **_settings(options))
+    jobs = {
+        f"{name} {strategy}": SearchJob(
+            Path(options.out) / f"{name}-{strategy}",
+            Request(model=model, strategy=strategy, **_settings(options)),
+        )
         for name, model in zip(names, options.models, strict=True)
         for strategy in strategies
     }
-    outcomes: list[Outcome] = []
-    folders = []
-    for (name, strategy), request in asked.items():
-        folders.append(Path(options.out) / f"{name}-{strategy}")
-        outcomes.append(_searched(folders[-1], request, f"{name} {strategy}"))
+    whole_number(options.jobs, "jobs", 1)
+    Path(options.out).mkdir(parents=True, exist_ok=True)
+    if options.jobs > 1:
+        finish(list(jobs.values()), lambda job: [], options.jobs, len(jobs))
+    outcomes = [replace(_searched(name, job), name=name) for name, job in jobs.items()]
+    folders = [job.folder for job in jobs.values()]
     page = search_page(outcomes, folders, command_line())
     data = {
         "command": command_line(),
@@ -100,17 +111,14 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(as_json(data))
     else:
-        print(
-            plain(
-                f"{_text(page)}\n\nthe page: {options.out}/report.html; every candidate: {options.out}/*/candidates.jsonl"
-            )
-        )
+        made = f"the page: {options.out}/report.html; every candidate: {options.out}/*/candidates.jsonl"
+        print(plain(f"{_text(page)}\n\n{made}"))
     return 0
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    same = ("iterations", "per_iteration", "task", "split", "count", "parents", "size", "answers", "temperature")
-    same += ("top_p", "batch", "thinking", "seed", "processes", "limit", "endpoint")
+    same = ["iterations", "per_iteration", "task", "split", "count", "parents", "size", "answers", "temperature"]
+    same += ["top_p", "batch", "thinking", "seed", "processes", "limit", "endpoint"]
     return {
         **{name: getattr(options, name) for name in same},
         "tokens_per_answer": options.max_tokens,
@@ -122,20 +130,22 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _searched(folder: Path, request: Any, name: str) -> Any:
-    from dataclasses import replace
-
+def _searched(name: str, job: "SearchJob") -> "Outcome":
+    """Search, unless that is done, and return what it came to."""
     from tqdm import tqdm
 
+    from vpo.search.outcome import read_outcome
     from vpo.search.run import search_into
 
-    with tqdm(total=request.iterations, desc=name, delay=2, disable=None) as bar:
+    if job.done:
+        return read_outcome(job.folder)
+    with tqdm(total=job.request.iterations, desc=name, delay=2, disable=None) as bar:
 
         def show(done: int, solved: int, cases: int) -> None:
             bar.set_postfix_str(f"solved {solved} of {cases}")
             bar.update()
 
-        return replace(search_into(folder, request, show), name=name)
+        return search_into(job.folder, job.request, show)
 
 
 def _names(models: list[str]) -> list[str]:
@@ -161,15 +171,10 @@ def _operators(text: str) -> dict[str, float]:
 
 def _text(page: dict[str, Any]) -> str:
     """Return the counts by iterations, and who solves what others never do."""
+    from vpo.tables import aligned
+
     lines = [page["summary"]]
     for table in page["tables"][1:]:
-        rows = [
-            table["head"],
-            *([f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in table["rows"]),
-        ]
-        widths = [max(len(str(row[column])) for row in rows) for column in range(len(rows[0]))]
-        lines += ["", table["title"], ""]
-        lines += [
-            "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-        ]
+        cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in table["rows"]]
+        lines += ["", table["title"], "", *aligned([table["head"], *cells])]
     return "\n".join([*lines, *(f"note: {note}" for note in page["notes"])])

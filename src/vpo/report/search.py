@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vpo.errors import InputError
-from vpo.search.outcome import UNITS, Outcome, family, only_solved
+from vpo.search.outcome import UNITS, Outcome, families_of, only_solved
 from vpo.tasks import Task, get
 
 MARKS = (1, 2, 3, 5, 10, 25, 50, 100, 200, 500, 1000)
@@ -46,7 +46,7 @@ def marks(outcomes: Sequence[Outcome]) -> list[int]:
 
 
 def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """Return the tables: solved by iterations, as shares and as counts; who solves what others never do; the spending."""
+    """Return the tables: solved by iterations, as shares and counts; who solves what others do not; what was spent."""
     shown = marks(outcomes)
     names = [each.name for each in outcomes]
     shares = [each.curve("iterations", shown) for each in outcomes]
@@ -80,8 +80,9 @@ def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 def _curves(outcomes: Sequence[Outcome], unit: str) -> dict[str, Any]:
     """Return what each search solved by one unit of budget, up to what the most thorough case of each spent."""
-    most = min(float(each.spent[unit].max()) for each in outcomes)
-    budgets = np.unique(np.geomspace(1, max(most, 1), POINTS).round()).tolist()
+    most = max(1.0, min(float(each.spent[unit].max()) for each in outcomes))
+    least = min(1.0 if unit != "tokens" else most, *(float(each.solved_at[unit].min()) for each in outcomes))
+    budgets = np.unique(np.geomspace(max(1.0, least), most, POINTS).round()).tolist()
     runs = []
     for each in outcomes:
         values = each.curve(unit, budgets)
@@ -91,19 +92,20 @@ def _curves(outcomes: Sequence[Outcome], unit: str) -> dict[str, Any]:
 
 
 def _families(outcomes: Sequence[Outcome], folders: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return, for each search that has one, the family of the case that it took longest to solve."""
+    """Return, for each search that has parents, the family of the solved case with the longest line of ancestors."""
     found = []
     for run, (outcome, folder) in enumerate(zip(outcomes, folders, strict=True)):
-        at = np.where(np.isfinite(outcome.solved_at["iterations"]), outcome.solved_at["iterations"], -1)
-        if outcome.settings["strategy"] == "best_of_n" or at.max() < 1:
+        if outcome.settings["strategy"] == "best_of_n" or not outcome.solved:
             continue
-        place = int(at.argmax())
-        members = family(folder, outcome.cases[place])
-        task, problem = _problem(outcome, outcome.problems[place])
+        families = families_of(folder)
+        solved = sorted(outcome.solved, key=outcome.cases.index)
+        case = max(solved, key=lambda name: sum(each["ancestor"] for each in families[name]))
+        members = families[case]
+        task, problem = _problem(outcome, outcome.problems[outcome.cases.index(case)])
         svg = task.scene(problem) if task else None
         for each in members:
             each["path"] = task.trace(problem, each["answer"]) if task and svg and each["answer"] is not None else ""
-        found.append({"run": run, "case": outcome.cases[place], "svg": svg, "members": members})
+        found.append({"run": run, "case": case, "svg": svg, "members": members})
     return found
 
 

@@ -101,23 +101,24 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
-def family(folder: Path, case: str) -> list[dict[str, Any]]:
-    """Return all candidates of a case with their parents, `ancestor` true for those that led to what solved it."""
-    found: list[dict[str, Any]] = []
+def families_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return for each case its candidates with their parents, `ancestor` true for those that led to what solved it."""
     by_generation: dict[int, list[dict[str, Any]]] = {}
     for row in _rows(folder / CANDIDATES):
-        if row["case"] == case:
-            by_generation.setdefault(row["generation"], []).append(row)
+        by_generation.setdefault(row["generation"], []).append(row)
+    families: dict[str, list[dict[str, Any]]] = {}
     for row in _rows(folder / GENERATIONS):
-        for each in by_generation.get(row["number"], []) if row["case"] == case else []:
+        members = families.setdefault(row["case"], [])
+        asked = {name: row[name] for name in ("iteration", "operator", "parent")}
+        for each in by_generation.get(row["number"], []):
             kept = {name: each[name] for name in ("position", "answer", "value", "solved")}
-            asked = {name: row[name] for name in ("iteration", "operator", "parent")}
-            found.append({"number": len(found), **asked, **kept, "ancestor": False})
-    line = next((each for each in found if each["solved"]), None)
-    while line is not None:
-        line["ancestor"] = True
-        line = None if line["parent"] is None else found[line["parent"]]
-    return found
+            members.append({"number": len(members), **asked, **kept, "ancestor": False})
+    for members in families.values():
+        line = next((each for each in members if each["solved"]), None)
+        while line is not None:
+            line["ancestor"] = True
+            line = None if line["parent"] is None else members[line["parent"]]
+    return families
 
 
 def only_solved(outcomes: Sequence[Outcome]) -> list[list[int]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from vpo.errors import InputError
 from vpo.evaluations import FACTS
-from vpo.files import locked
+from vpo.files import locked, now, write_json
 from vpo.generate import Sampling
 from vpo.policies import Located, load, locate
 from vpo.policies.format import TOKENS_PER_ANSWER, PromptFormat
@@ -25,6 +25,7 @@ from vpo.search.writers import EndpointWriter, ModelWriter, Writer
 from vpo.tasks import get
 
 STRATEGIES = ("best_of_n", "evolve")
+ENDED = "ended.json"  # is there once a search went through its iterations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,9 +130,39 @@ def search_into(folder: Path, request: Request, show: Callable[[int, int, int], 
             for done, solved in enumerate(search.run(), start=1):
                 if show:
                     show(done, solved, len(cases))
+            write_json(folder / ENDED, {"iterations": request.iterations, "ended": now()})
         finally:
             judge.close()
     return read_outcome(folder)
+
+
+@dataclass(frozen=True)
+class SearchJob:
+    """A search to be done in a process of its own."""
+
+    folder: Path
+    request: Request
+
+    @property
+    def key(self) -> object:
+        """What tells it from others."""
+        return self.folder
+
+    @property
+    def done(self) -> bool:
+        """Whether it went through all of its iterations."""
+        path = self.folder / ENDED
+        known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"iterations": 0}
+        return bool(known["iterations"] >= self.request.iterations)
+
+    @property
+    def length(self) -> float:
+        """All take about as long."""
+        return 0.0
+
+    def do(self) -> None:
+        """Search."""
+        search_into(self.folder, self.request)
 
 
 def _located(request: Request) -> tuple[Located, int]:

@@ -1,0 +1,137 @@
+"""Jobs in processes of their own, several at once: what is done is not done again, and all end with their parent."""
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from vpo.errors import InputError
+
+PR_SET_PDEATHSIG = 1  # of prctl
+
+
+class Job(Protocol):
+    """Something to do once. It must be picklable."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it is done, one for each job; what its process says goes into a file of that name and .log."""
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do."""
+
+    @property
+    def key(self) -> object:
+        """What tells it from others."""
+
+    @property
+    def length(self) -> float:
+        """How long it takes, next to others."""
+
+    def do(self) -> None:
+        """Do it."""
+
+
+J = TypeVar("J", bound=Job)
+
+
+def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, total: int) -> None:
+    """Do what is missing, each job in a process of its own; those that fail are named once the others are done.
+
+    Args:
+        begin: the jobs to begin with.
+        following: the jobs that can be done once this one and others like it are; the last of them gives them.
+        at_once: how many run at a time.
+        total: how many there will be.
+    """
+    from tqdm import tqdm
+
+    context = _processes()
+    waiting: list[J] = []
+    running: dict[Any, tuple[J, BaseProcess]] = {}
+    failed, known = [], set()
+    with tqdm(total=total, desc="runs", disable=None) as bar:
+
+        def add(jobs: Sequence[J]) -> None:
+            for job in jobs:
+                if job.key in known:
+                    continue
+                known.add(job.key)
+                if job.done:
+                    bar.update()
+                    add(following(job))
+                else:
+                    waiting.append(job)
+            waiting.sort(key=lambda job: job.length)  # the longest is taken first
+
+        try:
+            add(begin)
+            while waiting or running:
+                while waiting and len(running) < at_once:
+                    process = context.Process(target=_live, args=(waiting[-1],))
+                    process.start()
+                    running[process.sentinel] = (waiting.pop(), process)
+                for sentinel in connection.wait(list(running)):
+                    job, ended = running.pop(sentinel)
+                    ended.join()
+                    bar.update()
+                    if job.done:
+                        add(following(job))
+                    else:
+                        failed.append(job)
+        except BaseException:
+            for _, other in running.values():
+                other.terminate()  # it stops with a checkpoint
+            for _, other in running.values():
+                other.join()
+            raise
+    if failed:
+        raise InputError(f"{len(failed)} of {len(known)} runs failed: {failed[0].folder}: {_last_words(failed[0])}")
+
+
+def _processes() -> Any:
+    """Return how processes are made: out of one that has imported everything, where the system can do that."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    # What is imported looks for a GPU, which must not be taken hold of in a process that others come out of.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["vpo.train", "vpo.evaluate", "vpo.engines.answer_trainer"])
+    return context
+
+
+def _last_words(job: Job) -> str:
+    log = _log(job)
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
+    return f"{lines[-1] if lines else 'it was killed'} (see {log})"
+
+
+def _log(job: Job) -> Path:
+    return job.folder.with_name(f"{job.folder.name}.log")
+
+
+def _live(job: Job) -> None:
+    """Do a job: the life of a process."""
+    _end_with_parent()
+    with open(_log(job), "a") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    job.do()
+
+
+def _end_with_parent() -> None:
+    """Leave it to the parent to ask this process to stop; on Linux the system does if the parent was killed."""
+    os.setsid()  # a Ctrl-C in the terminal would be a second asking
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        parent = multiprocessing.parent_process()
+        if parent is None or not parent.is_alive():  # gone already
+            sys.exit(1)
