@@ -92,8 +92,8 @@ def run(options: argparse.Namespace) -> int:
         for strategy in strategies
     }
     whole_number(options.jobs, "jobs", 1)
-    Path(options.out).mkdir(parents=True, exist_ok=True)
     if options.jobs > 1:
+        Path(options.out).mkdir(parents=True, exist_ok=True)
         finish(list(jobs.values()), lambda job: [], options.jobs, len(jobs))
     outcomes = [replace(_searched(name, job), name=name) for name, job in jobs.items()]
     folders = [job.folder for job in jobs.values()]

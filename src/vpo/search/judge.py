@@ -51,7 +51,16 @@ class _Worker:
     process: Any
     pipe: Any
     deadline: float
+    ready: bool = False
     hand: deque[Item] = field(default_factory=deque)  # what it was given and has not answered
+
+
+def check_limits(processes: int, limit: float) -> None:
+    """Refuse numbers that mean nothing."""
+    if processes < 0:
+        raise InputError(f"processes must be 0 or more, not {processes}")
+    if not 0 < limit < float("inf"):
+        raise InputError(f"limit must be greater than 0 and finite, not {limit}")
 
 
 class Judge:
@@ -59,10 +68,7 @@ class Judge:
 
     def __init__(self, source: Source, processes: int, limit: float) -> None:
         """Take where the task comes from, how many processes (0 for none), and the seconds for one generation."""
-        if processes < 0:
-            raise InputError(f"processes must be 0 or more, not {processes}")
-        if not 0 < limit < float("inf"):
-            raise InputError(f"limit must be greater than 0 and finite, not {limit}")
+        check_limits(processes, limit)
         self.source, self.limit = source, limit
         self.context = multiprocessing.get_context("spawn")
         self.loaded = source.load() if processes == 0 else None
@@ -78,10 +84,7 @@ class Judge:
         while waiting or any(worker.hand for worker in self.workers):
             for worker in self.workers:
                 if waiting and not worker.hand:
-                    chunk = [waiting.popleft() for _ in range(min(CHUNK, len(waiting)))]
-                    worker.hand.extend(chunk)
-                    worker.deadline = max(worker.deadline, time.monotonic() + self.limit)
-                    self._send(worker, chunk)
+                    self._hand_out(worker, waiting)
             busy = {worker.pipe: worker for worker in self.workers if worker.hand}
             soonest = min(worker.deadline for worker in busy.values())
             for ready in connection.wait(list(busy), timeout=max(0.0, soonest - time.monotonic())):
@@ -91,9 +94,10 @@ class Judge:
                 except (EOFError, OSError):
                     yield from self._lost(worker, "the process that scored it died", waiting)
                     continue
-                item = worker.hand.popleft()
                 worker.deadline = time.monotonic() + self.limit
-                yield item, found
+                if worker.ready:
+                    yield worker.hand.popleft(), found
+                worker.ready = True
             for worker in busy.values():
                 if worker.hand and time.monotonic() >= worker.deadline and not worker.pipe.poll():
                     yield from self._lost(worker, f"not scored within {self.limit:g} s", waiting)
@@ -111,12 +115,21 @@ class Judge:
         worker.process.kill()
         worker.process.join()
         worker.pipe.close()
+        if not worker.ready:
+            raise InputError(f"the processes that score could not load task {self.source.task} in {STARTING:g} s")
         item, *rest = worker.hand
+        worker.hand.clear()
         waiting.extendleft(reversed(rest))
         self.workers[self.workers.index(worker)] = self._start()
         yield item, reason
 
-    def _send(self, worker: _Worker, chunk: list[Item]) -> None:
+    def _hand_out(self, worker: _Worker, waiting: deque[Item]) -> None:
+        """Give a process its share of what is waiting."""
+        share = min(CHUNK, -(-len(waiting) // len(self.workers)))
+        chunk = [waiting.popleft() for _ in range(share)]
+        worker.hand.extend(chunk)
+        if worker.ready:
+            worker.deadline = time.monotonic() + self.limit
         with suppress(OSError):  # it died while it had nothing to do; `recv` finds that out
             worker.pipe.send(chunk)
 
@@ -131,6 +144,7 @@ class Judge:
 def serve(source: Source, pipe: Any) -> None:
     """Score what comes through a pipe, until it is closed: the life of a process."""
     task, problems = source.load()
+    pipe.send("ready")
     while True:
         try:
             chunk = pipe.recv()

@@ -15,7 +15,7 @@ from vpo.policies.format import TOKENS_PER_ANSWER, PromptFormat
 from vpo.runs import is_run
 from vpo.search.candidates import Case
 from vpo.search.goals import goals_of
-from vpo.search.judge import Judge, Source
+from vpo.search.judge import Judge, Source, check_limits
 from vpo.search.log import Log
 from vpo.search.loop import Search, Settings
 from vpo.search.operators import check_operators, default_operators
@@ -91,6 +91,7 @@ def search_into(folder: Path, request: Request, show: Callable[[int, int, int], 
         request: what to do.
         show: told after each iteration how many are done, how many cases are solved, and how many there are.
     """
+    check_limits(request.processes, request.limit)
     found, answers = _located(request)
     asked = found.format or PromptFormat(task=found.task)
     asked.check_answers(answers)
@@ -152,8 +153,7 @@ class SearchJob:
     def done(self) -> bool:
         """Whether it went through all of its iterations."""
         path = self.folder / ENDED
-        known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"iterations": 0}
-        return bool(known["iterations"] >= self.request.iterations)
+        return path.is_file() and json.loads(path.read_text(encoding="utf-8"))["iterations"] >= self.request.iterations
 
     @property
     def length(self) -> float:

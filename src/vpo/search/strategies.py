@@ -126,10 +126,12 @@ def _by_lexicase(known: Sequence[Candidate], random: Random) -> Candidate:
 
 def _by_novelty(known: Sequence[Candidate], random: Random) -> Candidate:
     """Return of some that are drawn the one that is farthest from its nearest neighbours in reward space."""
+    if len(known) == 1:
+        return known[0]
     vectors_nD = _vectors(known)
     drawn = [random.randrange(len(known)) for _ in range(TOURNAMENT)]
     away = [np.sort(np.abs(vectors_nD - vectors_nD[place]).sum(axis=1))[1 : 1 + NEIGHBOURS].mean() for place in drawn]
-    return known[drawn[int(np.argmax(away))]] if len(known) > 1 else known[0]
+    return known[drawn[int(np.argmax(away))]]
 
 
 PARENTS = {"target": _by_target, "lexicase": _by_lexicase, "novelty": _by_novelty}

@@ -1,0 +1,102 @@
+"""What a search looks for, as users write it."""
+
+import pytest
+
+from vpo.search.goals import Condition, Weighting, goals_of
+from vpo.tasks.maze import MazeTask
+
+TASK = MazeTask(size=7)
+PROBLEM = TASK.problems("test", count=1)[0]
+
+
+def test_a_weighting_is_solved_at_the_oracle():
+    goal = Weighting("gold=2,diamond=1", TASK)
+    assert goal.weights == pytest.approx((0, 2 / 3, 1 / 3, 0))
+    assert goal.value(PROBLEM, "", (1.0, 0.5, 1.0, 0.0)) == pytest.approx(2 / 3)
+    best = TASK.best(PROBLEM, goal.weights)
+    route = TASK.gold(PROBLEM)
+    assert goal.value(PROBLEM, route, TASK.score(PROBLEM, route)) <= best + 1e-9
+    reached = (1.0, best * 1.5, 0.0, 0.0)
+    assert goal.solved(PROBLEM, "", reached)
+    assert not goal.solved(PROBLEM, "", (1.0, best * 1.5 - 0.01, 0.0, 0.0))
+
+
+def test_a_weighting_without_an_oracle_is_solved_at_1():
+    class Blind(MazeTask):
+        def best(self, problem, target=None):
+            return None
+
+    goal = Weighting("gold=1", Blind(size=7))
+    assert goal.solved(PROBLEM, "", (1.0, 1.0, 0.0, 0.0))
+    assert not goal.solved(PROBLEM, "", (1.0, 0.99, 0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "vector", "value", "solved"),
+    [
+        ("diamond>=1, completion>=1", (1.0, 0.0, 1.0, 0.0), 1.0, True),
+        ("diamond>=1, completion>=1", (1.0, 0.0, 0.5, 0.0), 0.75, False),
+        ("gold>=0.5", (0.0, 0.25, 0.0, 0.0), 0.5, False),
+        ("gold<=0.5", (0.0, 0.75, 0.0, 0.0), 0.5, False),
+        ("gold<0.5", (0.0, 0.5, 0.0, 0.0), 1.0, False),
+        ("gold>0", (0.0, 0.0, 0.0, 0.0), 0.0, False),
+        ("gold > 0,gold<1", (0.0, 0.5, 0.0, 0.0), 1.0, True),
+    ],
+)
+def test_conditions(text, vector, value, solved):
+    goal = Condition(text, TASK)
+    assert goal.value(PROBLEM, "", vector) == pytest.approx(value)
+    assert goal.solved(PROBLEM, "", vector) == solved
+
+
+def test_the_task_itself_is_the_goal_without_another():
+    (goal,) = goals_of(TASK)
+    assert goal.value(PROBLEM, "", (1.0, 1.0, 0.0, 1.0)) == 0.75
+    assert goal.solved(PROBLEM, "", (1.0,) * 4)
+    assert not goal.solved(PROBLEM, "", (1.0, 0.9, 0.9, 1.0))
+
+
+def test_a_function_of_ones_own(tmp_path):
+    file = tmp_path / "short.py"
+    file.write_text(
+        "def short(answer, scores, problem):\n    return scores['completion'] * (1 - len(answer) / problem.budget)\n"
+        "def odd(answer, scores, problem):\n    return None\n"
+    )
+    short, odd = goals_of(TASK, functions=[f"{file}:short", f"{file}:odd"])
+    assert short.value(PROBLEM, "UU", (1.0, 0, 0, 0)) == pytest.approx(1 - 2 / PROBLEM.budget)
+    assert not short.solved(PROBLEM, "UU", (1.0, 0, 0, 0))
+    with pytest.raises(ValueError, match="the function must return a finite number, not None"):
+        odd.value(PROBLEM, "UU", (1.0, 0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"targets": ["golf=1"]}, "target names 'golf', and the objectives are completion, gold"),
+        ({"targets": ["gold"]}, "target must be written NAME=WEIGHT"),
+        ({"conditions": ["golf>=1"]}, "goal names 'golf', and the objectives are completion, gold"),
+        ({"conditions": ["gold=1"]}, "goal must be written NAME>=NUMBER,… (or <=, >, <), not 'gold=1'"),
+        ({"conditions": ["gold>=much"]}, "not 'gold>=much'"),
+        ({"conditions": ["gold>=nan"]}, "not 'gold>=nan'"),
+        ({"conditions": [""]}, "not ''"),
+        ({"functions": ["nowhere.py:f"]}, "there is no file 'nowhere.py'"),
+        ({"functions": ["f"]}, "reward must be written FILE.py:FUNCTION"),
+        ({"targets": ["gold=1", "gold=1"]}, "goals must be given once each"),
+    ],
+)
+def test_what_is_no_goal_is_refused(given, message):
+    import re
+
+    with pytest.raises(ValueError, match=re.escape(message)):
+        goals_of(TASK, **given)
+
+
+def test_a_file_that_cannot_be_run_is_one_line(tmp_path):
+    file = tmp_path / "bad.py"
+    file.write_text("def f(:\n")
+    with pytest.raises(ValueError, match="the file cannot be run"):
+        goals_of(TASK, functions=[f"{file}:f"])
+    file.write_text("g = 1\n")
+    for name in "fg":
+        with pytest.raises(ValueError, match=f"the file has no function '{name}'"):
+            goals_of(TASK, functions=[f"{file}:{name}"])

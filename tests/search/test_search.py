@@ -1,0 +1,276 @@
+"""Whole searches: with the policy that ships, and taken up after whatever ended them."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers")
+
+from vpo.cli import main
+from vpo.search.log import CANDIDATES, GENERATIONS
+from vpo.search.outcome import families_of, only_solved, read_outcome
+from vpo.search.run import Request, search_into
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+SMALL = Request(
+    model="embedded",
+    task="maze",
+    task_settings={"size": 7},
+    count=4,
+    targets=("gold=1", "diamond=1"),
+    answers=3,
+    iterations=5,
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("search") / "whole"
+    return folder, search_into(folder, SMALL)
+
+
+def lines(folder, name):
+    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+
+
+def same(one, other):
+    """Whether two folders hold the same search; candidates may have been scored in another order."""
+    assert lines(one, GENERATIONS) == lines(other, GENERATIONS)
+    key = lambda row: (row["generation"], row["position"])  # noqa: E731
+    assert sorted(lines(one, CANDIDATES), key=key) == sorted(lines(other, CANDIDATES), key=key)
+
+
+def test_the_log_tells_all(whole):
+    folder, outcome = whole
+    generations, candidates = lines(folder, GENERATIONS), lines(folder, CANDIDATES)
+    assert [row["number"] for row in generations] == list(range(len(generations)))
+    assert len({row["case"] for row in generations if row["iteration"] == 0}) == 8
+    operators = {row["operator"] for row in generations}
+    assert {"fresh", "regrow"} <= operators
+    by_generation = {row["number"]: row for row in generations}
+    for row in candidates:
+        made = by_generation[row["generation"]]
+        assert row["position"] > made["known"]
+        assert (made["parent"] is None) == (made["operator"] == "fresh")
+        if made["operator"] == "regrow" and row["position"] == 1 and row["answer"] is not None:
+            assert made["text"].startswith("<answer_1>" + row["answer"])
+    solved = {row["case"] for row in candidates if row["solved"]}
+    assert outcome.solved == solved
+    for case in solved:  # nothing is asked for once a case is solved
+        first = min(
+            by_generation[row["generation"]]["iteration"] for row in candidates if row["solved"] and row["case"] == case
+        )
+        assert max(row["iteration"] for row in generations if row["case"] == case) == first
+    assert outcome.spent["answers"].sum() == len(candidates)
+    assert outcome.spent["tokens"].sum() == sum(row["tokens"] for row in generations)
+
+
+def test_values_are_those_of_the_goal(whole):
+    from vpo.tasks.maze import MazeTask
+
+    task = MazeTask(size=7)
+    mazes = {maze.id: maze for maze in task.problems("test", count=4)}
+    for row in lines(whole[0], CANDIDATES):
+        problem, goal = row["case"].split(" ")
+        place = {"gold=1": 1, "diamond=1": 2}[goal]
+        weights = np.eye(4)[place]
+        scores = (0.0,) * 4 if row["answer"] is None else task.score(mazes[problem], row["answer"])
+        assert row["scores"] == pytest.approx(scores)
+        if row["answer"] is not None:
+            assert row["value"] == pytest.approx(scores[place])
+            assert row["solved"] == (scores[place] >= task.best(mazes[problem], weights) - 1e-9)
+
+
+def test_a_family_leads_from_a_fresh_sample_to_the_solution(whole):
+    folder, outcome = whole
+    for case, members in families_of(folder).items():
+        line = [each for each in members if each["ancestor"]]
+        assert bool(line) == (case in outcome.solved)
+        if line:
+            assert line[0]["parent"] is None
+            assert line[-1]["solved"]
+            assert [each["parent"] for each in line[1:]] == [each["number"] for each in line[:-1]]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_search_that_was_cut_off_anywhere_ends_the_same(whole, seed, tmp_path):
+    """Both logs are cut at a random byte, as a kill or a full disk may leave them; generations come first."""
+    folder = tmp_path / "cut"
+    shutil.copytree(whole[0], folder)
+    rng = np.random.default_rng(seed)
+    iteration = int(rng.integers(0, 5))
+    kept = [row for row in lines(folder, GENERATIONS) if row["iteration"] <= iteration]
+    text = "".join(json.dumps(row) + "\n" for row in kept)
+    torn = seed % 2 == 1  # in the middle of writing generations, or of scoring them
+    if torn:
+        begun = len("".join(json.dumps(row) + "\n" for row in kept if row["iteration"] < iteration))
+        text = text[: int(rng.integers(begun, len(text)))]
+    (folder / GENERATIONS).write_text(text)
+    done = [row["number"] for row in kept if row["iteration"] < iteration]
+    rows = [row for row in lines(folder, CANDIDATES) if row["generation"] in done]
+    more = [row for row in lines(folder, CANDIDATES) if row["generation"] in {r["number"] for r in kept} - set(done)]
+    text = "".join(json.dumps(row) + "\n" for row in [*rows, *([] if torn else more[: len(more) // 2])])
+    (folder / CANDIDATES).write_text(text if torn else text + '{"generation": 1')
+    (folder / "ended.json").unlink()
+    search_into(folder, SMALL)
+    same(folder, whole[0])
+
+
+def test_kill_9_in_the_middle_and_the_same_in_the_end(tmp_path):
+    command = [sys.executable, "-W", "ignore", "-m", "vpo", "search", "embedded", "--task", "maze", "--set", "size=7"]
+    command += ["--count", "6", "--target", "gold=1", "--answers", "3", "--iterations", "25", "--no-baseline"]
+    command += ["--processes", "1"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen([*command, "--out", "killed"], cwd=tmp_path, env=environment)
+    log = tmp_path / "killed" / "embedded-evolve" / GENERATIONS
+    deadline = time.monotonic() + 120
+    while not log.is_file() or log.read_text().count("\n") < 12:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (log.parent / "ended.json").exists()
+    for out in ("killed", "whole"):
+        subprocess.run([*command, "--out", out], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    same(tmp_path / "killed" / "embedded-evolve", tmp_path / "whole" / "embedded-evolve")
+
+
+def test_a_longer_search_goes_on(whole, tmp_path):
+    search_into(tmp_path / "a", replace(SMALL, iterations=2))
+    search_into(tmp_path / "a", SMALL)
+    same(tmp_path / "a", whole[0])
+
+
+def test_processes_and_batches_change_nothing(whole, tmp_path):
+    search_into(tmp_path / "a", replace(SMALL, processes=2))
+    same(tmp_path / "a", whole[0])
+
+
+def test_another_search_needs_another_folder(whole, tmp_path):
+    shutil.copytree(whole[0], tmp_path / "a")
+    with pytest.raises(ValueError, match=r"there is another search in it already \(it differs in seed\)"):
+        search_into(tmp_path / "a", replace(SMALL, seed=1))
+
+
+def test_single_answers_spend_as_much_an_iteration(tmp_path):
+    outcome = search_into(tmp_path / "a", replace(SMALL, answers=1, iterations=2, targets=("gold=1",)))
+    generations = lines(tmp_path / "a", GENERATIONS)
+    assert len([row for row in generations if row["iteration"] == 0]) == 4 * 3
+    assert (outcome.spent["answers"] % 3 == 0).all()
+
+
+def test_a_policy_that_is_told_a_weighting_is_told_the_goal(tmp_path, monkeypatch):
+    from vpo.search import loop, run
+
+    stated = []
+    ask, located = loop.ask_for_move, run._located
+
+    def told(request):
+        found, answers = located(request)
+        return replace(found, format=replace(found.format, target_in_prompt=True)), answers
+
+    monkeypatch.setattr(loop, "ask_for_move", lambda *given: stated.append(given[-1]) or ask(*given))
+    monkeypatch.setattr(run, "_located", told)
+    search_into(tmp_path / "a", replace(SMALL, answers=1, iterations=1, count=1))
+    assert set(stated) == {(0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)}
+
+
+def test_curves_count_what_is_solved_within_a_budget(whole):
+    _, outcome = whole
+    last = outcome.curve("iterations", [5])[0]
+    assert last.mean == pytest.approx(len(outcome.solved) / 8)
+    assert last.low <= last.mean <= last.high
+    means = [value.mean for value in outcome.curve("answers", range(1, 16))]
+    assert means == sorted(means)
+    assert means[-1] == last.mean
+    assert only_solved([outcome, outcome]) == [[0, 0], [0, 0]]
+
+
+# The command
+
+
+def test_the_command_searches_compares_and_draws(tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = ["search", "embedded", "--task", "maze", "--set", "size=7", "--count", "3", "--goal", "gold>=1"]
+    arguments += ["--target", "diamond=1", "--iterations", "3", "--answers", "3", "--out", str(out)]
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    for part in ("embedded evolve", "embedded best_of_n", "of 6", "never by the one in the column", "report.html"):
+        assert part in said
+    data = json.loads((out / "results.json").read_text())
+    page = (out / "report.html").read_text()
+    drawn = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
+    assert drawn["search"]["curves"] == data["curves"]
+    for place, name in enumerate(("embedded-evolve", "embedded-best_of_n")):
+        outcome = read_outcome(out / name)
+        curve = data["curves"][0]["runs"][place]
+        assert data["curves"][0]["unit"] == "iterations"
+        assert curve["mean"] == [value.mean for value in outcome.curve("iterations", curve["budgets"])]
+    before = {path: path.stat().st_mtime_ns for path in out.glob("*/*.jsonl")}
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"] == ["embedded evolve", "embedded best_of_n"]
+    assert {path: path.stat().st_mtime_ns for path in out.glob("*/*.jsonl")} == before
+
+
+def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, capsys):
+    base = str(tmp_path / "base")
+    ask = ["eval", "embedded", "--task", "maze", "--set", "size=7", "--count", "2", "--answers", "1", "--pool", "2"]
+    assert main([*ask, "--out", base]) == 0
+    out = tmp_path / "out"
+    assert main(["search", base, "--iterations", "1", "--count", "2", "--no-baseline", "--out", str(out)]) == 0
+    capsys.readouterr()
+    settings = json.loads((out / "base-evolve" / "search.json").read_text())
+    assert settings["answers"] == 1
+    assert settings["task_settings"]["size"] == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--target", "golf=1"], "target names 'golf', and the objectives are completion"),
+        (["--goal", "golf>=1"], "goal names 'golf', and the objectives are completion"),
+        (["--strategy", "anneal"], "strategy must be best_of_n or evolve, not 'anneal'"),
+        (["--operators", "regow=1"], "operator 'regow' is not known"),
+        (["--operators", "regrow=much"], "operators must be written NAME=SHARE"),
+        (["--operators", "extend", "--answers", "1"], "operator extend needs a policy that is asked for 2 or more"),
+        (["--parents", "best"], "parents must be chosen by"),
+        (["--per-iteration", "4", "--answers", "3"], "per_iteration must be a multiple of the 3 answers"),
+        (["--iterations", "0"], "iterations must be 1 or more, not 0"),
+        (["--jobs", "0"], "jobs must be 1 or more, not 0"),
+        (["--limit", "0"], "limit must be greater than 0"),
+        (["--temperature", "-1"], "temperature must be 0 or more"),
+        (["--count", "0"], "0"),
+        (["--reward", "none.py:f"], "there is no file 'none.py'"),
+        (
+            ["--endpoint", "http://127.0.0.1:9/v1", "--limit", "2", "--iterations", "1", "--count", "1"],
+            "none of 3 asks",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(given, message, tmp_path, capsys):
+    arguments = ["search", "embedded", "--task", "maze", "--set", "size=7", "--count", "1"]
+    assert main([*arguments, "--out", str(tmp_path / "o"), *given]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.startswith("vpo: error: ")
+    assert said.count("\n") == 1
+    if "--endpoint" not in given:
+        assert not (tmp_path / "o").exists()
+
+
+def test_the_same_model_twice_is_refused(capsys):
+    assert main(["search", "embedded", "embedded", "--task", "maze"]) == 2
+    assert "models must be given once each" in capsys.readouterr().err
+    assert not Path("searches").exists()

@@ -1,0 +1,152 @@
+"""Strategies: what is asked for next, and what is kept."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from vpo.search.candidates import Candidate, Case, Move
+from vpo.search.goals import goals_of
+from vpo.search.operators import ask_for_move, check_operators, default_operators
+from vpo.search.strategies import PARENTS, BestOfN, Evolve
+from vpo.tasks.maze import MazeTask
+
+SHARES = {"fresh": 0.25, "regrow": 0.5, "extend": 0.25}
+TASK = MazeTask(size=7)
+CASE = Case(TASK.problems("test", count=1)[0], goals_of(TASK, ["gold=1"])[0])
+
+
+def candidate(number, scores, value=None, answer="UU"):
+    value = scores[0] if value is None and scores else value or 0.0
+    return Candidate(number, 0, "fresh", None, 1, answer, scores, value, False)
+
+
+def told(*candidates, forms=None, **settings):
+    strategy = Evolve(operators=SHARES, **settings)
+    strategy.tell(candidates, forms or [each.number for each in candidates])
+    return strategy
+
+
+def test_best_of_n_asks_for_fresh_samples_alone():
+    strategy = BestOfN()
+    strategy.tell([candidate(0, (1.0, 1.0))], ["a"])
+    assert strategy.ask(3, Random(0)) == [Move("fresh")] * 3
+
+
+def test_evolve_begins_with_fresh_samples():
+    assert Evolve(operators={"regrow": 1.0}).ask(2, Random(0)) == [Move("fresh")] * 2
+
+
+def test_operators_are_used_in_proportion():
+    strategy = told(candidate(0, (0.5, 0.5)), candidate(1, (1.0, 0.0)))
+    used = Counter(move.operator for move in strategy.ask(4000, Random(0)))
+    assert {name: round(count / 4000, 1) for name, count in used.items()} == pytest.approx(
+        {"fresh": 0.2, "regrow": 0.5, "extend": 0.2}, abs=0.11
+    )
+    for move in strategy.ask(100, Random(1)):
+        assert (move.parent is None) == (move.operator == "fresh")
+        assert 0 <= move.cut < 1
+
+
+def test_the_same_draws_ask_for_the_same():
+    strategy = told(*(candidate(n, (n / 10, 1 - n / 10)) for n in range(10)))
+    assert strategy.ask(20, Random("a")) == strategy.ask(20, Random("a"))
+    assert strategy.ask(20, Random("a")) != strategy.ask(20, Random("b"))
+
+
+def test_the_archive_holds_what_nothing_dominates():
+    strategy = told(
+        candidate(0, (0.2, 0.9)), candidate(1, (0.9, 0.2)), candidate(2, (0.1, 0.8)), candidate(3, (0.2, 0.9)), size=1
+    )
+    assert [each.number for each in strategy.archive] == [0, 1]
+    assert [each.number for each in strategy.population] == [1]
+    strategy.tell([candidate(4, (1.0, 1.0))], ["new"])
+    assert [each.number for each in strategy.archive] == [4]
+    assert {move.parent.number for move in strategy.ask(50, Random(0)) if move.parent} == {4}
+
+
+def test_repeated_unread_and_unscored_answers_are_not_kept():
+    strategy = told(
+        candidate(0, (0.5, 0.5)), candidate(1, (0.5, 0.5)), candidate(2, (0.9, 0.9)), candidate(3, None),
+        forms=["a", "a", None, "b"],
+    )  # fmt: skip
+    assert [each.number for each in strategy.population] == [0]
+    strategy.tell([candidate(4, (0.5, 0.5))], ["a"])
+    assert [each.number for each in strategy.population] == [0]
+
+
+@pytest.mark.parametrize("parents", PARENTS)
+def test_parents_are_chosen_as_asked_for(parents):
+    # 0 has the best value, 1 and 2 each the best of an objective, 3 to 9 crowd together.
+    crowd = [candidate(n, (0.5, 0.5), 0.1) for n in range(3, 10)]
+    strategy = told(
+        candidate(0, (0.5, 0.5), 1.0), candidate(1, (1.0, 0.0), 0.1), candidate(2, (0.0, 1.0), 0.1), *crowd,
+        parents=parents,
+    )  # fmt: skip
+    chosen = Counter(move.parent.number for move in strategy.ask(2000, Random(0)) if move.parent)
+    if parents == "target":
+        assert chosen[0] == max(chosen.values())
+    else:
+        assert chosen[1] + chosen[2] > 0.45 * sum(chosen.values())
+    if parents == "lexicase":
+        assert set(chosen) == {1, 2}
+
+
+@pytest.mark.parametrize("parents", PARENTS)
+def test_one_candidate_is_the_parent(parents):
+    strategy = told(candidate(7, (0.5, 0.5)), parents=parents)
+    assert {move.parent.number for move in strategy.ask(50, Random(0)) if move.parent} == {7}
+
+
+def test_settings_are_checked():
+    with pytest.raises(ValueError, match="parents must be chosen by target, lexicase, novelty, not 'best'"):
+        Evolve(operators=SHARES, parents="best")
+    with pytest.raises(ValueError, match="size must be 1 or more, not 0"):
+        Evolve(operators=SHARES, size=0)
+
+
+# Operators
+
+
+@pytest.mark.parametrize("answers", [1, 3])
+def test_moves_become_prompts(answers):
+    parent = candidate(0, (1.0, 0.5, 0.0, 1.0), answer="UURRDD")
+    tag = "answer_1" if answers > 1 else "answer"
+    plain = TASK.ask(CASE.problem, answers)
+    assert ask_for_move(TASK, CASE, Move("fresh"), answers, None).messages == plain
+    regrown = ask_for_move(TASK, CASE, Move("regrow", parent, cut=0.5), answers, None)
+    assert (regrown.messages, regrown.prefix, regrown.known) == (plain, f"<{tag}>UUR", 0)
+    refined = ask_for_move(TASK, CASE, Move("refine", parent), answers, None)
+    asked = refined.messages[-1]["content"]
+    assert asked.startswith(plain[-1]["content"])
+    assert "UURRDD" in asked
+    assert "completion 1.00, gold 0.50" in asked
+    assert "falls short on: gold, diamond" in asked
+    assert "gold=1" in asked
+    assert refined.prefix == ""
+    if answers > 1:
+        extended = ask_for_move(TASK, CASE, Move("extend", parent), answers, None)
+        assert (extended.prefix, extended.known) == ("<answer_1>UURRDD</answer_1>\n", 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "answers", "prefixes", "message"),
+    [
+        ({"regow": 1.0}, 3, True, "operator 'regow' is not known: did you mean 'regrow'"),
+        ({"regrow": -1.0}, 3, True, "the share of operator regrow must be 0 or more, not -1.0"),
+        ({"regrow": 1.0}, 3, False, "operator regrow begins a completion, which this endpoint does not let others do"),
+        ({"extend": 1.0}, 1, True, "operator extend needs a policy that is asked for 2 or more answers, not 1"),
+        ({"fresh": 0.0}, 3, True, "operators must name 1 or more with a share above 0"),
+        ({}, 3, True, "operators must name 1 or more with a share above 0"),
+    ],
+)
+def test_operators_that_cannot_be_used_are_refused(given, answers, prefixes, message):
+    with pytest.raises(ValueError, match=message):
+        check_operators(given, answers, prefixes=prefixes)
+
+
+@pytest.mark.parametrize("answers", [1, 3])
+@pytest.mark.parametrize("prefixes", [True, False])
+def test_the_operators_that_are_used_without_others_can_be(answers, prefixes):
+    chosen = default_operators(answers, prefixes=prefixes)
+    assert check_operators(chosen, answers, prefixes=prefixes) == chosen

@@ -1,0 +1,106 @@
+"""Searches behind an endpoint: one that works, and ones that do not."""
+
+import json
+import time
+
+import pytest
+
+pytest.importorskip("openai")
+
+from tests.search.endpoint import endpoint
+from vpo.generate import Sampling
+from vpo.search.log import CANDIDATES, GENERATIONS
+from vpo.search.operators import Ask
+from vpo.search.run import Request, search_into
+from vpo.search.writers import EndpointWriter
+from vpo.tasks.maze import MazeTask
+
+TASK = MazeTask(size=7)
+ASK = Ask([{"role": "user", "content": "hello"}])
+
+
+def writer(address, **settings):
+    return EndpointWriter(address, "m", Sampling(temperature=0.5, max_new_tokens=9), **{"tries": 1, **settings})
+
+
+def test_a_search_behind_an_endpoint_refines_until_it_is_solved(tmp_path):
+    maze = TASK.problems("test", count=1)[0]
+    best = TASK.gold(maze)
+
+    def answer(request, number):
+        shown = "An earlier answer was" in request["messages"][-1]["content"]
+        return f"<answer>{best if shown else best[:-1]}</answer>"
+
+    with endpoint(answer) as (address, seen):
+        request = Request(
+            model="m", endpoint=address, task="maze", task_settings={"size": 7}, count=1, iterations=20,
+            temperature=0.3, operators={"fresh": 0.2, "refine": 0.8}, conditions=("completion>=1",),
+        )  # fmt: skip
+        outcome = search_into(tmp_path / "a", request)
+    assert len(outcome.solved) == 1
+    assert seen[0]["temperature"] == 0.3
+    assert seen[0]["model"] == "m"
+    rows = [json.loads(line) for line in (tmp_path / "a" / GENERATIONS).read_text().splitlines()]
+    assert {row["tokens"] for row in rows} == {7}
+    # The first answers end short of E, score nothing, and are parents all the same.
+    assert "refine" in {row["operator"] for row in rows}
+
+
+def test_failed_asks_are_recorded_and_the_search_goes_on(tmp_path):
+    def answer(request, number):
+        return (500, b"out of order") if number % 2 else "<answer>UURR</answer>"
+
+    with endpoint(answer) as (address, _):
+        request = Request(model="m", endpoint=address, task="maze", task_settings={"size": 7}, count=2, iterations=1)
+        writers = pytest.MonkeyPatch()
+        writers.setattr("vpo.search.run.EndpointWriter", lambda *given, **more: writer(address, at_once=1))
+        try:
+            outcome = search_into(tmp_path / "a", request)
+        finally:
+            writers.undo()
+    (reason,) = outcome.failures
+    assert "500" in reason
+    assert outcome.failures[reason] == 3
+    rows = [json.loads(line) for line in (tmp_path / "a" / CANDIDATES).read_text().splitlines()]
+    assert sum(row["scores"] is None for row in rows) == 3
+    assert len(rows) == 6
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (200, b"not json"),
+        (200, b"{}"),
+        (200, json.dumps({"choices": []}).encode()),
+        (200, json.dumps({"choices": [{"message": {"content": None}}]}).encode()),
+        (404, b"{}"),
+        (429, b"{}"),
+    ],
+)
+def test_an_endpoint_that_answers_nonsense_is_one_error(answer):
+    with (
+        endpoint(lambda request, number: answer) as (address, _),
+        pytest.raises(ValueError, match="none of 2 asks was"),
+    ):
+        writer(address).write([ASK, ASK], 0)
+
+
+def test_an_endpoint_that_is_down_or_slow_is_not_waited_for():
+    began = time.monotonic()
+    with pytest.raises(ValueError, match="none of 1 asks was answered"):
+        writer("http://127.0.0.1:9/v1").write([ASK], 0)
+
+    def slow(request, number):
+        time.sleep(3)
+        return "late"
+
+    with endpoint(slow) as (address, _), pytest.raises(ValueError, match="none of 1 asks was answered"):
+        writer(address, limit=0.3).write([ASK], 0)
+    assert time.monotonic() - began < 20
+
+
+def test_a_failed_ask_is_tried_again():
+    with endpoint(lambda request, number: "fine" if number else (503, b"")) as (address, seen):
+        (found,) = writer(address, tries=2).write([ASK], 0)
+    assert found.text == "fine"
+    assert len(seen) == 2
