@@ -7,7 +7,20 @@ import sys
 from collections.abc import Sequence
 
 from vpo import __version__
-from vpo.commands import compare, diagnose, evaluate, measure, policy, reproduce, score, search, tasks, train, warmup
+from vpo.commands import (
+    compare,
+    diagnose,
+    evaluate,
+    measure,
+    policy,
+    reproduce,
+    score,
+    search,
+    serve,
+    tasks,
+    train,
+    warmup,
+)
 from vpo.errors import InputError
 
 # What the extra `train` brings, and the lean core does without.
@@ -48,6 +61,19 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument("--version", action="version", version=f"vpo {__version__}")
     commands = found.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (tasks, warmup, train, evaluate, compare, reproduce, search, score, measure, diagnose, policy):
+    for command in (
+        tasks,
+        warmup,
+        train,
+        evaluate,
+        compare,
+        reproduce,
+        search,
+        serve,
+        score,
+        measure,
+        diagnose,
+        policy,
+    ):
         command.add(commands)
     return found

@@ -255,7 +255,7 @@ def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, cap
         (["--reward", "none.py:f"], "there is no file 'none.py'"),
         (
             ["--endpoint", "http://127.0.0.1:9/v1", "--limit", "2", "--iterations", "1", "--count", "1"],
-            "none of 3 asks",
+            "none of 1 asks was answered",
         ),
     ],
 )

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vpo.config import EMBEDDED
 from vpo.errors import InputError
 from vpo.evaluations import FACTS
 from vpo.files import locked, now, write_json
@@ -33,7 +34,8 @@ class Request:
     """What to search with, where, and for what. What is None is as the model was trained.
 
     Attributes:
-        model: a run, an evaluation of a model, a folder, a name on the hub, "embedded", or its name at the endpoint.
+        model: a run, an evaluation of a model, a folder, a name on the hub, or "embedded"; at an endpoint it is asked
+            for by the name of its folder, as `vpo serve` has it, or by any other name that the endpoint knows.
         endpoint: the address of an OpenAI-compatible one; without it the model is loaded here.
         strategy: by name.
         task: what to ask.
@@ -173,9 +175,9 @@ def _located(request: Request) -> tuple[Located, int]:
         known = json.loads(facts.read_text(encoding="utf-8"))
         found = locate(known["model"], request.task or known["task"], {**known["task_settings"], **settings})
         return found, request.answers or known["answers_per_generation"]
-    if request.endpoint is not None:
+    if request.endpoint is not None and request.model != EMBEDDED and not Path(request.model).exists():
         if request.task is None:
-            raise InputError("task must be given with an endpoint")
+            raise InputError("task must be given with an endpoint whose model is not here")
         return Located(request.task, request.model, None, settings), request.answers or 1
     found = locate(request.model, request.task, settings)
     return found, request.answers or (found.format.answers if found.format else 1)
@@ -183,7 +185,9 @@ def _located(request: Request) -> tuple[Located, int]:
 
 def _writer(request: Request, found: Located, sampling: Sampling) -> Writer:
     if request.endpoint is not None:
-        return EndpointWriter(request.endpoint, request.model, sampling, limit=request.limit)
+        name = Path(request.model).name  # as `vpo serve` calls it
+        asked = name if Path(request.model).exists() else request.model
+        return EndpointWriter(request.endpoint, asked, sampling, limit=request.limit)
     return ModelWriter(load(found.path), sampling)
 
 
