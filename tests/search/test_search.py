@@ -241,10 +241,12 @@ def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, cap
     [
         (["--target", "golf=1"], "target names 'golf', and the objectives are completion"),
         (["--goal", "golf>=1"], "goal names 'golf', and the objectives are completion"),
-        (["--strategy", "anneal"], "strategy must be best_of_n or evolve, not 'anneal'"),
+        (["--strategy", "anneal"], "strategy must be one of best_of_n, evolve, openevolve, not 'anneal'"),
         (["--operators", "regow=1"], "operator 'regow' is not known"),
         (["--operators", "regrow=much"], "operators must be written NAME=SHARE"),
         (["--operators", "extend", "--answers", "1"], "operator extend needs a policy that is asked for 2 or more"),
+        (["--strategy", "openevolve"], "strategy openevolve needs an endpoint: serve the model by vpo serve"),
+        (["--features", "golf"], "features names 'golf', and the objectives are completion"),
         (["--parents", "best"], "parents must be chosen by"),
         (["--per-iteration", "4", "--answers", "3"], "per_iteration must be a multiple of the 3 answers"),
         (["--iterations", "0"], "iterations must be 1 or more, not 0"),

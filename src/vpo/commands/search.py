@@ -29,7 +29,9 @@ def add(commands: Commands) -> None:
         metavar="MODEL",
         help="run, evaluation, folder of a model, its name on the hub, or embedded",
     )
-    command.add_argument("--strategy", default="evolve", metavar="NAME", help="evolve or best_of_n (evolve)")
+    command.add_argument(
+        "--strategy", default="evolve", metavar="NAME", help="evolve, best_of_n or openevolve (evolve)"
+    )
     command.add_argument("--iterations", type=int, default=100, metavar="N", help="for each problem and goal (100)")
     command.add_argument("--per-iteration", type=int, default=3, metavar="N", help="answers that one asks for (3)")
     command.add_argument("--no-baseline", action="store_true", help="leave out best_of_n beside another strategy")
@@ -56,6 +58,7 @@ def add(commands: Commands) -> None:
     how.add_argument("--operators", metavar="NAME=SHARE,…", help="of evolve: fresh, regrow, extend, refine")
     how.add_argument("--parents", default="target", metavar="NAME", help="target, lexicase or novelty (target)")
     how.add_argument("--size", type=int, default=20, metavar="N", help="of the population (20)")
+    how.add_argument("--features", metavar="NAME,…", help="objectives that span the map of openevolve (all)")
     how.add_argument("--answers", type=int, metavar="M", help="per generation (as trained; else 1)")
     how.add_argument("--temperature", type=float, default=0.7, help="of the sampling (0.7)")
     how.add_argument("--top-p", type=float, default=1.0, help="of the sampling (1.0)")
@@ -126,6 +129,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         "targets": tuple(options.target),
         "conditions": tuple(options.goal),
         "rewards": tuple(options.reward),
+        "features": tuple(options.features.split(",")) if options.features else (),
         "operators": None if options.operators is None else _operators(options.operators),
     }
 

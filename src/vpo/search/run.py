@@ -1,7 +1,7 @@
 """One search from a request: a model or an endpoint, problems, goals and a strategy, into a folder."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from vpo.generate import Sampling
 from vpo.policies import Located, load, locate
 from vpo.policies.format import TOKENS_PER_ANSWER, PromptFormat
 from vpo.runs import is_run
+from vpo.search import openevolve
 from vpo.search.candidates import Case
 from vpo.search.goals import goals_of
 from vpo.search.judge import Judge, Source, check_limits
@@ -25,7 +26,7 @@ from vpo.search.strategies import BestOfN, Evolve, Strategy
 from vpo.search.writers import EndpointWriter, ModelWriter, Writer
 from vpo.tasks import get
 
-STRATEGIES = ("best_of_n", "evolve")
+STRATEGIES = ("best_of_n", "evolve", "openevolve")
 ENDED = "ended.json"  # is there once a search went through its iterations
 
 
@@ -47,6 +48,7 @@ class Request:
         operators: of `evolve`, how often each is used.
         parents: how `evolve` chooses them.
         size: of its population.
+        features: objectives that span the map of `openevolve`, all by default.
         iterations, per_iteration, seed: see `vpo.search.loop.Settings`.
         tokens_per_answer: room for each.
         temperature, top_p, batch, thinking: see `vpo.generate.Sampling`.
@@ -68,6 +70,7 @@ class Request:
     operators: Mapping[str, float] | None = None
     parents: str = "target"
     size: int = 20
+    features: tuple[str, ...] = ()
     iterations: int = 100
     per_iteration: int = 3
     seed: int = 0
@@ -82,7 +85,11 @@ class Request:
     def __post_init__(self) -> None:
         """Refuse a strategy that is not there."""
         if self.strategy not in STRATEGIES:
-            raise InputError(f"strategy must be {' or '.join(STRATEGIES)}, not {self.strategy!r}")
+            raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}, not {self.strategy!r}")
+        if self.strategy == "openevolve" and self.endpoint is None:
+            raise InputError(
+                "strategy openevolve needs an endpoint: serve the model by vpo serve, and give its address"
+            )
 
 
 def search_into(folder: Path, request: Request, show: Callable[[int, int, int], None] | None = None) -> Outcome:
@@ -122,17 +129,26 @@ def search_into(folder: Path, request: Request, show: Callable[[int, int, int], 
     operators = request.operators or default_operators(answers, prefixes=prefixes)
     operators = check_operators(dict(operators), answers, prefixes=prefixes)
     made = _strategy(request, operators)
+    for feature in request.features:
+        if feature not in task.names:
+            raise InputError(f"features names {feature!r}, and the objectives are {', '.join(task.names)}")
     noted = {name: value for name, value in asdict(request).items() if name not in ("iterations", "processes", "batch")}
     noted |= {"answers": answers, "operators": operators, "task": found.task, "task_settings": found.settings}
     source = Source(found.task, found.settings, request.split, request.count)
     log = Log(folder, {**noted, "cases": [[case.problem.id, case.goal.name] for case in cases]})
+    told = show or _silent
+    if request.strategy == "openevolve":
+        with locked(folder, "searching in this folder"):
+            projects = _projects(folder, request, cases, source, sampling, request.features or task.names)
+            openevolve.evolve(projects, task, settings, log, lambda done, solved: told(done, solved, len(cases)))
+            write_json(folder / ENDED, {"iterations": request.iterations, "ended": now()})
+        return read_outcome(folder)
     with locked(folder, "searching in this folder"):
         judge = Judge(source, request.processes, request.limit)
         try:
             search = Search(_writer(request, found, sampling), task, cases, made, judge, log, settings)
             for done, solved in enumerate(search.run(), start=1):
-                if show:
-                    show(done, solved, len(cases))
+                told(done, solved, len(cases))
             write_json(folder / ENDED, {"iterations": request.iterations, "ended": now()})
         finally:
             judge.close()
@@ -183,11 +199,46 @@ def _located(request: Request) -> tuple[Located, int]:
     return found, request.answers or (found.format.answers if found.format else 1)
 
 
+def _silent(done: int, solved: int, cases: int) -> None:
+    """Show nothing."""
+
+
+def _projects(
+    folder: Path, request: Request, cases: Sequence[Case], source: Source, sampling: Sampling, features: tuple[str, ...]
+) -> list[openevolve.Project]:
+    assert request.endpoint is not None
+    goals = {
+        "targets": list(request.targets),
+        "conditions": list(request.conditions),
+        "functions": list(request.rewards),
+    }
+    projects = []
+    for place, case in enumerate(cases):
+        goal = {kind: [text for text in texts if text == case.goal.name] for kind, texts in goals.items()}
+        projects.append(
+            openevolve.Project(
+                folder / openevolve.PROJECTS / str(place),
+                case,
+                source,
+                goal,
+                request.endpoint,
+                _served_name(request),
+                sampling,
+                features,
+                request.limit,
+            )
+        )
+    return projects
+
+
+def _served_name(request: Request) -> str:
+    """Return by what name an endpoint knows a model: as `vpo serve` calls it, where it is here."""
+    return Path(request.model).name if Path(request.model).exists() else request.model
+
+
 def _writer(request: Request, found: Located, sampling: Sampling) -> Writer:
     if request.endpoint is not None:
-        name = Path(request.model).name  # as `vpo serve` calls it
-        asked = name if Path(request.model).exists() else request.model
-        return EndpointWriter(request.endpoint, asked, sampling, limit=request.limit)
+        return EndpointWriter(request.endpoint, _served_name(request), sampling, limit=request.limit)
     return ModelWriter(load(found.path), sampling)
 
 

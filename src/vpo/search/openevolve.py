@@ -1,0 +1,283 @@
+"""OpenEvolve on the problems of a task: a project for each case, run in a process of its own, and read back.
+
+A case's folder, ``openevolve/NUMBER``, is a project that OpenEvolve itself can run: ``config.yaml``, ``evaluator.py``
+with every objective as a metric and the goal's value as `combined_score`, ``program.txt`` to begin with, and the template
+that asks for m answers. What came of it is written into the log of the search, as for any other strategy.
+"""
+
+import asyncio
+import json
+import math
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vpo.errors import InputError
+from vpo.files import write_json, write_text
+from vpo.generate import Sampling
+from vpo.search.candidates import Case
+from vpo.search.goals import goals_of
+from vpo.search.judge import Item, Judge, Source
+from vpo.search.log import Log
+from vpo.search.loop import Settings
+from vpo.tasks import Task
+
+PROJECTS = "openevolve"
+EVALUATOR = '''"""Scores an answer: every objective, and as combined_score what the goal gives it."""
+
+from vpo.search.openevolve import evaluator
+
+evaluate = evaluator({settings!r})
+'''
+TEMPLATE = """{question}
+
+# An answer so far, and its scores
+{{current_program}}
+
+{{metrics}}
+
+# Others
+{{evolution_history}}
+
+What counts now is: {goal}.
+
+"""
+WAITING = 60.0  # seconds beyond what the models and the scoring may take
+
+
+@dataclass(frozen=True)
+class Project:
+    """What OpenEvolve is told of one case.
+
+    Attributes:
+        folder: of the project.
+        case: its problem and goal.
+        source: where the task comes from.
+        goal: the three lists of goals that `goals_of` takes, one of which has this one.
+        endpoint: its address.
+        model: its name there.
+        sampling: how it is sampled.
+        features: the objectives that span OpenEvolve's map.
+        limit: seconds to score an answer, and for a completion.
+    """
+
+    folder: Path
+    case: Case
+    source: Source
+    goal: dict[str, list[str]]
+    endpoint: str
+    model: str
+    sampling: Sampling
+    features: tuple[str, ...]
+    limit: float
+
+    def write(self, task: Task[Any], settings: Settings) -> None:
+        """Write the files of the project, unless they are there."""
+        from vpo.search.siblings import ask_for
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_json(self.folder / "config.yaml", self._config(settings))  # JSON is YAML
+        told = {"source": vars(self.source), "problem": self.case.problem.id, "goal": self.goal, "limit": self.limit}
+        write_text(self.folder / "evaluator.py", EVALUATOR.format(settings=json.dumps(told)))
+        write_text(self.folder / "program.txt", "(none yet)")
+        question = "\n\n".join(message["content"] for message in task.question(self.case.problem))
+        escaped = question.replace("{", "{{").replace("}", "}}")
+        text = TEMPLATE.format(question=escaped, goal=self.case.goal.name)
+        ask_for(settings.answers, self.folder / "templates", text)
+
+    def _config(self, settings: Settings) -> dict[str, Any]:
+        return {
+            "max_iterations": settings.iterations * settings.per_iteration,
+            "checkpoint_interval": settings.per_iteration,
+            "log_level": "WARNING",
+            "random_seed": None,  # it would be sent with every request, and equal prompts get equal completions
+            "language": "text",
+            "file_suffix": ".txt",
+            "diff_based_evolution": False,
+            "max_code_length": 100_000,
+            "llm": {
+                "api_base": self.endpoint,
+                "api_key": "${OPENAI_API_KEY}",
+                "models": [{"name": self.model, "weight": 1.0}],
+                "temperature": self.sampling.temperature,
+                "top_p": self.sampling.top_p,
+                "max_tokens": self.sampling.max_new_tokens,
+                "timeout": math.ceil(self.limit),
+                "retries": 1,
+                "retry_delay": 1,
+            },
+            "prompt": {
+                "template_dir": "templates",
+                "system_message": "You answer as you are asked to.",
+                "num_top_programs": 2,
+                "num_diverse_programs": 1,
+                "use_template_stochasticity": False,
+                "include_artifacts": False,
+            },
+            "database": {
+                "population_size": 100,
+                "archive_size": 20,
+                "num_islands": 1,
+                "feature_dimensions": list(self.features),
+                "feature_bins": 5,
+                "random_seed": settings.seed,
+            },
+            "evaluator": {
+                "timeout": math.ceil(2 * self.limit + WAITING),  # the limit itself is kept by the judge
+                "max_retries": 0,
+                "cascade_evaluation": False,
+                "parallel_evaluations": 1,
+            },
+        }
+
+
+def evaluator(settings: str) -> Callable[[str], dict[str, float]]:
+    """Return the function by which OpenEvolve scores an answer. It gives every metric, whatever the scorer does."""
+    told = json.loads(settings)
+    source = Source(**told["source"])
+    task, problems = source.load()
+    problem = problems[told["problem"]]
+    (goal,) = goals_of(task, **told["goal"])
+    judges: list[Judge] = []  # one, in the process that scores first
+
+    def evaluate(program_path: str) -> dict[str, float]:
+        if not judges:
+            judges.append(Judge(source, 1, told["limit"]))
+        text = Path(program_path).read_text(encoding="utf-8")
+        ((_, verdict),) = judges[0].score([Item(0, problem.id, [text])])
+        nothing = {**dict.fromkeys(task.names, 0.0), "combined_score": 0.0, "solved": 0.0, "failed": 1.0}
+        if isinstance(verdict, str):
+            return nothing
+        try:
+            value, solved = goal.value(problem, text, verdict[0]), goal.solved(problem, text, verdict[0])
+        except Exception:  # whatever a reward of a user's raises
+            return nothing
+        scores = dict(zip(task.names, verdict[0], strict=True))
+        return {**scores, "combined_score": value, "solved": float(solved), "failed": 0.0}
+
+    return evaluate
+
+
+def evolve(
+    projects: Sequence[Project], task: Task[Any], settings: Settings, log: Log, show: Callable[[int, int], None]
+) -> None:
+    """Let OpenEvolve search each case, one after another, and write what came of it into the log.
+
+    Args:
+        projects: one for each case.
+        task: of all of them.
+        settings: of the search.
+        log: of the search.
+        show: told after each case how many are done, and how many are solved.
+    """
+    generations, candidates = log.read()
+    done = {row["case"] for row in generations}
+    solved = {row["case"] for row in candidates if row["solved"]}
+    number = len(generations)
+    for place, project in enumerate(projects):
+        if project.case.name not in done:
+            project.write(task, settings)
+            _run(project, settings)
+            rows, found = read_back(project, task, settings, number)
+            number += len(rows)
+            log.add_candidates(found)
+            log.add_generations(rows)
+            solved |= {row["case"] for row in found if row["solved"]}
+        show(place + 1, len(solved))
+
+
+def _run(project: Project, settings: Settings) -> None:
+    """Run a project to its end in a process of its own: OpenEvolve takes hold of signals, logs and random numbers."""
+    steps = settings.iterations * settings.per_iteration
+    process = multiprocessing.get_context("spawn").Process(target=run_project, args=(project.folder, settings, steps))
+    process.start()
+    try:
+        process.join(steps * 2 * (project.limit + WAITING))
+        if process.exitcode is None:
+            raise InputError(
+                f"{project.folder}: OpenEvolve did not end; its log is in {project.folder / 'out' / 'logs'}"
+            )
+    finally:
+        if process.is_alive():
+            process.terminate()
+            process.join(WAITING)
+            process.kill()
+    if process.exitcode:
+        raise InputError(
+            f"{project.folder}: OpenEvolve ended with exit code {process.exitcode}: see what it said above"
+        )
+
+
+def run_project(folder: Path, settings: Settings, steps: int) -> None:
+    """Run a project, from its last checkpoint if it has one: the life of a process."""
+    from openevolve.config import load_config
+
+    from vpo.search.siblings import Siblings, newest_checkpoint
+
+    os.environ.setdefault("OPENAI_API_KEY", "none")
+    os.environ.setdefault("ENABLE_ARTIFACTS", "false")
+    before = newest_checkpoint(folder / "out")
+    at, checkpoint = before if before else (0, None)
+    _forget_after(folder, at)
+    if at >= steps:
+        return
+    paths = [str(folder / name) for name in ("program.txt", "evaluator.py")]
+    evolution = Siblings(*paths, load_config(folder / "config.yaml"), str(folder / "out"), answers=settings.answers)
+    asyncio.run(evolution.run(iterations=steps - at, checkpoint_path=str(checkpoint) if checkpoint else None))
+
+
+def _forget_after(folder: Path, iteration: int) -> None:
+    """Remove what was noted after a checkpoint, which OpenEvolve will do again."""
+    from vpo.search.siblings import CHILDREN
+
+    path = folder / "out" / CHILDREN
+    if path.is_file():
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+        write_text(path, "".join(json.dumps(row) + "\n" for row in rows if row["iteration"] <= iteration))
+
+
+def read_back(
+    project: Project, task: Task[Any], settings: Settings, number: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the generations and candidates of a case, as the log has them, up to what solved it."""
+    from vpo.search.siblings import CHILDREN
+
+    path = project.folder / "out" / CHILDREN
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
+    children = sorted((json.loads(line) for line in lines), key=lambda row: row["iteration"])
+    if not any(row["error"] is None for row in children):
+        reason = children[0]["error"] if children else "it made no child"
+        raise InputError(f"{project.folder}: OpenEvolve made nothing of {project.endpoint}: {reason}")
+    rows: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
+    places: dict[str, int] = {}  # of programs among the candidates
+    for child in children:
+        if child["place"] == 0:
+            iteration = (child["iteration"] - 1) // settings.per_iteration
+            row = {"number": number + len(rows), "iteration": iteration, "case": project.case.name}
+            row |= {"operator": "openevolve", "parent": places.get(child["parent"]), "known": 0}
+            row |= {"text": child["text"] or "", "tokens": child["tokens"], "failure": None}
+            rows.append(row)
+        metrics = child["metrics"] or {}
+        failure = child["error"] or ("it was not scored" if metrics.get("failed") else None)
+        scores = None if failure else [metrics[name] for name in task.names]
+        found.append(
+            {
+                "generation": rows[-1]["number"],
+                "case": project.case.name,
+                "position": child["place"] + 1,
+                "answer": child["code"],
+                "scores": scores,
+                "value": 0.0 if failure else metrics["combined_score"],
+                "solved": bool(not failure and metrics["solved"]),
+                "failure": failure,
+            }
+        )
+        if child["id"]:
+            places[child["id"]] = len(found) - 1
+    for place, row in enumerate(rows):
+        row |= {"place": place, "of": len(rows)}
+    return rows, found
