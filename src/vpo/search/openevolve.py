@@ -1,7 +1,7 @@
 """OpenEvolve on the problems of a task: a project for each case, run in a process of its own, and read back.
 
 A case's folder, ``openevolve/NUMBER``, is a project that OpenEvolve itself can run: ``config.yaml``, ``evaluator.py``
-with every objective as a metric and the goal's value as `combined_score`, ``program.txt`` to begin with, and the template
+with every objective as a metric and the goal's value as `combined_score`, ``program.txt`` to begin with, a template
 that asks for m answers. What came of it is written into the log of the search, as for any other strategy.
 """
 
