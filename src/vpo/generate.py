@@ -63,14 +63,7 @@ def complete(
     import torch
 
     tokenizer, model = policy.tokenizer, policy.model
-    texts = [
-        tokenizer.apply_chat_template(
-            list(each), add_generation_prompt=True, tokenize=False, enable_thinking=sampling.thinking
-        )
-        for each in prompts
-    ]
-    if prefixes is not None:
-        texts = [text + prefix for text, prefix in zip(texts, prefixes, strict=True)]
+    texts = written_prompts(tokenizer, prompts, prefixes, thinking=sampling.thinking)
     torch.manual_seed(sampling.seed)
     settings, ends = _generation(policy, sampling)
     starts = range(0, len(texts), sampling.batch)
@@ -83,6 +76,17 @@ def complete(
         for row in output[:, inputs["input_ids"].shape[1] :].tolist():
             length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
             yield tokenizer.decode(row[:length], skip_special_tokens=True), length
+
+
+def written_prompts(
+    tokenizer: Any, prompts: Sequence[Sequence[dict[str, str]]], prefixes: Sequence[str] | None, *, thinking: bool
+) -> list[str]:
+    """Return prompts as the model's template writes them, each with the beginning of its completion."""
+    texts = [
+        tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False, enable_thinking=thinking)
+        for each in prompts
+    ]
+    return [text + prefix for text, prefix in zip(texts, prefixes or [""] * len(texts), strict=True)]
 
 
 @contextmanager

@@ -68,6 +68,7 @@ def add(commands: Commands) -> None:
     how.add_argument("--seed", type=int, default=0, help="of everything that is drawn (0)")
     how.add_argument("--processes", type=int, default=0, metavar="N", help="that score, each with the limit (none)")
     how.add_argument("--limit", type=float, default=60.0, metavar="SECONDS", help="to score, and for an answer (60)")
+    how.add_argument("--backend", default="transformers", metavar="NAME", help="transformers or vllm (transformers)")
     how.add_argument("--endpoint", metavar="URL", help="an OpenAI-compatible one that has the models")
     add_json(command)
     command.set_defaults(run=run)
@@ -121,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     same = ["iterations", "per_iteration", "task", "split", "count", "parents", "size", "answers", "temperature"]
-    same += ["top_p", "batch", "thinking", "seed", "processes", "limit", "endpoint"]
+    same += ["top_p", "batch", "thinking", "seed", "processes", "limit", "endpoint", "backend"]
     return {
         **{name: getattr(options, name) for name in same},
         "tokens_per_answer": options.max_tokens,

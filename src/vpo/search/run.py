@@ -23,10 +23,11 @@ from vpo.search.loop import Search, Settings
 from vpo.search.operators import check_operators, default_operators
 from vpo.search.outcome import Outcome, read_outcome
 from vpo.search.strategies import BestOfN, Evolve, Strategy
-from vpo.search.writers import EndpointWriter, ModelWriter, Writer
+from vpo.search.writers import EndpointWriter, ModelWriter, VllmWriter, Writer
 from vpo.tasks import get
 
 STRATEGIES = ("best_of_n", "evolve", "openevolve")
+BACKENDS = ("transformers", "vllm")
 ENDED = "ended.json"  # is there once a search went through its iterations
 
 
@@ -38,6 +39,7 @@ class Request:
         model: a run, an evaluation of a model, a folder, a name on the hub, or "embedded"; at an endpoint it is asked
             for by the name of its folder, as `vpo serve` has it, or by any other name that the endpoint knows.
         endpoint: the address of an OpenAI-compatible one; without it the model is loaded here.
+        backend: what writes here, "transformers" or "vllm".
         strategy: by name.
         task: what to ask.
         task_settings: of the task.
@@ -58,6 +60,7 @@ class Request:
 
     model: str
     endpoint: str | None = None
+    backend: str = "transformers"
     strategy: str = "evolve"
     task: str | None = None
     task_settings: Mapping[str, Any] = field(default_factory=dict)
@@ -86,6 +89,8 @@ class Request:
         """Refuse a strategy that is not there."""
         if self.strategy not in STRATEGIES:
             raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}, not {self.strategy!r}")
+        if self.backend not in BACKENDS:
+            raise InputError(f"backend must be {' or '.join(BACKENDS)}, not {self.backend!r}")
         if self.strategy == "openevolve" and self.endpoint is None:
             raise InputError(
                 "strategy openevolve needs an endpoint: serve the model by vpo serve, and give its address"
@@ -239,7 +244,7 @@ def _served_name(request: Request) -> str:
 def _writer(request: Request, found: Located, sampling: Sampling) -> Writer:
     if request.endpoint is not None:
         return EndpointWriter(request.endpoint, _served_name(request), sampling, limit=request.limit)
-    return ModelWriter(load(found.path), sampling)
+    return VllmWriter(found.path, sampling) if request.backend == "vllm" else ModelWriter(load(found.path), sampling)
 
 
 def _strategy(request: Request, operators: Mapping[str, float]) -> Callable[[], Strategy]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from vpo.errors import InputError
-from vpo.generate import Sampling, complete
+from vpo.generate import Sampling, complete, written_prompts
 from vpo.policies import Policy
 from vpo.search.operators import Ask
 
@@ -55,6 +55,42 @@ class ModelWriter:
         prompts, prefixes = [ask.messages for ask in asks], [ask.prefix for ask in asks]
         drawn = complete(self.policy, prompts, replace(self.sampling, seed=seed), prefixes, quiet=True)
         return [Written(ask.prefix + text, tokens) for ask, (text, tokens) in zip(asks, drawn, strict=True)]
+
+
+class VllmWriter:
+    """A model in this process, by vLLM. It has not been run by us yet."""
+
+    prefixes = True
+
+    def __init__(self, path: str, sampling: Sampling) -> None:
+        """Take the folder of the model, or its name on the hub, and how it is sampled."""
+        try:
+            from vllm import LLM
+        except ImportError:
+            raise InputError("backend vllm needs vLLM: pip install vllm, or leave it to transformers") from None
+        self.model, self.sampling = LLM(model=path), sampling
+
+    def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
+        """Return completions, each drawn from a seed of its own."""
+        from vllm import SamplingParams
+
+        texts = written_prompts(
+            self.model.get_tokenizer(),
+            [ask.messages for ask in asks],
+            [ask.prefix for ask in asks],
+            thinking=self.sampling.thinking,
+        )
+        drawn = [
+            SamplingParams(
+                temperature=self.sampling.temperature,
+                top_p=self.sampling.top_p,
+                max_tokens=self.sampling.max_new_tokens,
+                seed=seed + place,
+            )
+            for place in range(len(asks))
+        ]
+        found = [each.outputs[0] for each in self.model.generate(texts, drawn, use_tqdm=False)]
+        return [Written(ask.prefix + one.text, len(one.token_ids)) for ask, one in zip(asks, found, strict=True)]
 
 
 class EndpointWriter:
