@@ -74,8 +74,10 @@ def opened(page, width):
         const inner = document.querySelector("iframe").contentDocument;
         document.body.dataset.width = inner.documentElement.scrollWidth;
         const slider = inner.querySelector("#gallery input");
-        slider.value = slider.max;
-        slider.dispatchEvent(new Event("input"));
+        if (slider) {
+          slider.value = slider.max;
+          slider.dispatchEvent(new Event("input"));
+        }
         document.body.append(inner.body);
     })</script>"""
     outer = page.with_name(f"opened-{width}.html")
