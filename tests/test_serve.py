@@ -33,11 +33,14 @@ def address():
     try:
         said = next((line for line in process.stderr if "is served at" in line), None)
         assert said, "the server did not start"
-        assert f"vpo search embedded --task maze --endpoint http://127.0.0.1:{port}/v1" in said
+        assert f"vpo search embedded --task maze --set size=7 --endpoint http://127.0.0.1:{port}/v1" in said
         yield f"http://127.0.0.1:{port}/v1"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         process.stderr.read()
         assert process.wait(30) == 130
+        with socket.socket() as freed:
+            freed.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            freed.bind(("127.0.0.1", port))  # the server is gone too
     finally:
         limit.cancel()
         process.kill()

@@ -64,31 +64,51 @@ def parse(completion: str, answers: int) -> list[str | None]:
 def parts(completion: str, answers: int) -> list[tuple[int, int]]:
     """Return where the part of each answer ends, in the order they stand, and the place of that answer, from 0.
 
-    A part begins where the one before it ends, so reasoning belongs to the answer that follows it. What comes after
-    the last answer belongs to the last place.
+    A part begins where the one before it ends, so reasoning belongs to the answer that follows it. An answer that is
+    opened and not closed has its part too, up to what opens next. Where answer 1 is skipped, what comes before the
+    first answer, its opening tag included, is the part of answer 1. What comes after the last answer belongs to the
+    last place.
     """
-    found = [(end, place) for place, _, end in _closed(completion, answers)]
+    _check(answers)
+    openings = _openings(completion, answers)
+    found: list[tuple[int, int]] = []
+    closed: set[int] = set()
+    for place, _, end, following in openings:
+        if place < answers and place not in closed:
+            found.append((following if end is None else end, place))
+            if end is not None:
+                closed.add(place)
+    if all(place != 0 for _, place in found):
+        found.insert(0, (openings[0][1] if openings else len(completion), 0))
     return [*found, (len(completion), answers - 1)]
 
 
 def _closed(completion: str, answers: int) -> Iterator[tuple[int, str, int]]:
     """Yield the answers that count, in the order they stand: the place by number, the text, and where its tag ends."""
     _check(answers)
-    opening = _SINGLE if answers == 1 else _NUMBERED
-    at = reasoning_end(completion, answers)
-    openings = list(opening.finditer(completion, at))
     seen: set[int] = set()
-    for opened, following in zip_longest(openings, openings[1:]):
-        place = 0 if answers == 1 else int(opened.group(1)) - 1
-        if place >= answers or place in seen:
-            continue
-        closing = "</" + opened.group()[1:]
-        closed = completion.find(closing, opened.end(), following.start() if following else len(completion))
-        if closed >= 0:
+    for place, opened, end, _ in _openings(completion, answers):
+        if place < answers and place not in seen and end is not None:
             seen.add(place)
-            yield place, completion[opened.end() : closed], closed + len(closing)
+            yield place, completion[opened : completion.rindex("</", opened, end)], end
             if len(seen) == answers:
                 return
+
+
+def _openings(completion: str, answers: int) -> list[tuple[int, int, int | None, int]]:
+    """Return every opening tag after the reasoning: its place, where it ends, where its closing tag does if it has one
+    before the next opening tag, and where that one begins.
+    """
+    opening = _SINGLE if answers == 1 else _NUMBERED
+    tags = list(opening.finditer(completion, reasoning_end(completion, answers)))
+    found = []
+    for tag, following in zip_longest(tags, tags[1:]):
+        until = following.start() if following else len(completion)
+        closing = "</" + tag.group()[1:]
+        at = completion.find(closing, tag.end(), until)
+        place = 0 if answers == 1 else int(tag.group(1)) - 1
+        found.append((place, tag.end(), at + len(closing) if at >= 0 else None, until))
+    return found
 
 
 def reasoning_end(completion: str, answers: int) -> int:

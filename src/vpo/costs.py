@@ -20,16 +20,17 @@ class Cost:
 
 
 def cost_of(folders: Sequence[Path]) -> Cost | None:
-    """Return what an average run of some folders took, or None where none of them is a run."""
-    costs = [_of_run(Run(folder)) for folder in folders if is_run(folder)]
+    """Return what an average run of some folders took, or None where none of them is a run with a log."""
+    costs = [_of_run(Run(folder)) for folder in folders if is_run(folder) and Run(folder).metrics.is_file()]
     return Cost(*np.mean(costs, axis=0).tolist()) if costs else None
 
 
 def _of_run(run: Run) -> tuple[float, float, float]:
-    rows = [json.loads(line) for line in run.metrics.read_text(encoding="utf-8").split("\n") if line]
+    *lines, _ = run.metrics.read_text(encoding="utf-8").split("\n")  # the last may be half written
+    rows = [json.loads(line) for line in lines]
     lengths = [row["completions/mean_length"] for row in rows if "completions/mean_length" in row]  # of each batch
     rollouts = run.config().rollouts
-    return rollouts * len(lengths), rollouts * sum(lengths), sum(row["step_time"] for row in rows)
+    return rollouts * len(lengths), rollouts * sum(lengths), sum(row.get("step_time", 0.0) for row in rows)
 
 
 def cost_text(costs: Mapping[str, Cost | None]) -> str:

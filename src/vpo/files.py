@@ -49,8 +49,10 @@ def new_folder(path: Path) -> Iterator[Path]:
 def append_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Add rows to a JSONL file in one write, so that a process that is killed leaves whole lines."""
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    left = memoryview(text.encode("utf-8", "backslashreplace"))
     with open(path, "ab", buffering=0) as file:
-        file.write(text.encode("utf-8", "backslashreplace"))
+        while left:  # a disk that fills up takes a part
+            left = left[file.write(left) :]
 
 
 def write_text(path: Path, text: str) -> None:

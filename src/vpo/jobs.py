@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 import signal
-import sys
+import threading
 from collections.abc import Callable, Sequence
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from vpo.errors import InputError
-
-PR_SET_PDEATHSIG = 1  # of prctl
 
 
 class Job(Protocol):
@@ -118,20 +116,21 @@ def _log(job: Job) -> Path:
 
 def _live(job: Job) -> None:
     """Do a job: the life of a process."""
-    _end_with_parent()
+    os.setsid()  # a Ctrl-C in the terminal would be a second asking to stop
+    watch_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
     with open(_log(job), "a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     job.do()
 
 
-def _end_with_parent() -> None:
-    """Leave it to the parent to ask this process to stop; on Linux the system does if the parent was killed."""
-    os.setsid()  # a Ctrl-C in the terminal would be a second asking
-    if sys.platform == "linux":
-        import ctypes
+def watch_parent(then: Callable[[], None]) -> None:
+    """Do something once the process that started this one is gone, even if it was killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
 
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        parent = multiprocessing.parent_process()
-        if parent is None or not parent.is_alive():  # gone already
-            sys.exit(1)
+    def wait() -> None:
+        connection.wait([parent.sentinel])
+        then()
+
+    threading.Thread(target=wait, daemon=True).start()

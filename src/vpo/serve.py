@@ -1,9 +1,11 @@
 """A trained model behind an OpenAI-compatible endpoint: `transformers serve` or vLLM, told what they need to know."""
 
+import ctypes
 import importlib.util
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from vpo.policies import Located
 ENGINES = {"transformers": "fastapi", "vllm": "vllm"}  # and a package that tells whether they can run
 STARTING = 600.0  # seconds for a server to load a model
 ENDING = 10.0
+PR_SET_PDEATHSIG = 1  # of prctl
 
 
 def serve(located: Located, name: str, engine: str, host: str, port: int, ready: Callable[[], None]) -> int:
@@ -42,7 +45,11 @@ def serve(located: Located, name: str, engine: str, host: str, port: int, ready:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / name
         _sampling_copy(Path(located.path), folder)
-        process = subprocess.Popen(_command(engine, name, host, port), cwd=place, env=_environment())
+        process = subprocess.Popen(
+            _command(engine, name, host, port), cwd=place, env=_environment(), preexec_fn=_end_with_parent
+        )
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _stop)
         try:
             if _answers(process, host, port):
                 ready()
@@ -56,6 +63,16 @@ def serve(located: Located, name: str, engine: str, host: str, port: int, ready:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _stop(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _end_with_parent() -> None:
+    """Let the system end the server should this process be killed, where it can."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _check_port(host: str, port: int) -> None:

@@ -108,6 +108,11 @@ def test_tokens_of_a_tokenizer_that_spaces_its_tokens(tokenizers):
     assert answer_of_tokens(tokenizer, ids, 3, {}, parts) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
-def test_tokens_without_any_answer_belong_to_the_set(tokenizers):
+def test_tokens_without_any_answer_belong_to_the_first_which_is_missing(tokenizers):
     ids = tokenizers["bytes"]("nothing", add_special_tokens=False)["input_ids"]
-    assert answer_of_tokens(tokenizers["bytes"], ids, 3, {}) == [2] * len(ids)
+    assert answer_of_tokens(tokenizers["bytes"], ids, 3, {}) == [0] * len(ids)
+
+
+def test_parts_beyond_the_text_are_cut(tokenizers):
+    ids = tokenizers["bytes"]("ab", add_special_tokens=False)["input_ids"]
+    assert answer_of_tokens(tokenizers["bytes"], ids, 3, {}, lambda *_: [(1, 0), (2, 1), (9, 2)]) == [0, 1]

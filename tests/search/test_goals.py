@@ -9,6 +9,10 @@ TASK = MazeTask(size=7)
 PROBLEM = TASK.problems("test", count=1)[0]
 
 
+def solves(goal, vector):
+    return goal.solved(PROBLEM, vector, goal.value(PROBLEM, "", vector))
+
+
 def test_a_weighting_is_solved_at_the_oracle():
     goal = Weighting("gold=2,diamond=1", TASK)
     assert goal.weights == pytest.approx((0, 2 / 3, 1 / 3, 0))
@@ -17,8 +21,8 @@ def test_a_weighting_is_solved_at_the_oracle():
     route = TASK.gold(PROBLEM)
     assert goal.value(PROBLEM, route, TASK.score(PROBLEM, route)) <= best + 1e-9
     reached = (1.0, best * 1.5, 0.0, 0.0)
-    assert goal.solved(PROBLEM, "", reached)
-    assert not goal.solved(PROBLEM, "", (1.0, best * 1.5 - 0.01, 0.0, 0.0))
+    assert solves(goal, reached)
+    assert not solves(goal, (1.0, best * 1.5 - 0.01, 0.0, 0.0))
 
 
 def test_a_weighting_without_an_oracle_is_solved_at_1():
@@ -27,8 +31,8 @@ def test_a_weighting_without_an_oracle_is_solved_at_1():
             return None
 
     goal = Weighting("gold=1", Blind(size=7))
-    assert goal.solved(PROBLEM, "", (1.0, 1.0, 0.0, 0.0))
-    assert not goal.solved(PROBLEM, "", (1.0, 0.99, 0.0, 0.0))
+    assert solves(goal, (1.0, 1.0, 0.0, 0.0))
+    assert not solves(goal, (1.0, 0.99, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -46,14 +50,14 @@ def test_a_weighting_without_an_oracle_is_solved_at_1():
 def test_conditions(text, vector, value, solved):
     goal = Condition(text, TASK)
     assert goal.value(PROBLEM, "", vector) == pytest.approx(value)
-    assert goal.solved(PROBLEM, "", vector) == solved
+    assert solves(goal, vector) == solved
 
 
 def test_the_task_itself_is_the_goal_without_another():
     (goal,) = goals_of(TASK)
     assert goal.value(PROBLEM, "", (1.0, 1.0, 0.0, 1.0)) == 0.75
-    assert goal.solved(PROBLEM, "", (1.0,) * 4)
-    assert not goal.solved(PROBLEM, "", (1.0, 0.9, 0.9, 1.0))
+    assert solves(goal, (1.0,) * 4)
+    assert not solves(goal, (1.0, 0.9, 0.9, 1.0))
 
 
 def test_a_function_of_ones_own(tmp_path):
@@ -64,7 +68,7 @@ def test_a_function_of_ones_own(tmp_path):
     )
     short, odd = goals_of(TASK, functions=[f"{file}:short", f"{file}:odd"])
     assert short.value(PROBLEM, "UU", (1.0, 0, 0, 0)) == pytest.approx(1 - 2 / PROBLEM.budget)
-    assert not short.solved(PROBLEM, "UU", (1.0, 0, 0, 0))
+    assert not short.solved(PROBLEM, (1.0, 0, 0, 0), 0.9)
     with pytest.raises(ValueError, match="the function must return a finite number, not None"):
         odd.value(PROBLEM, "UU", (1.0, 0, 0, 0))
 

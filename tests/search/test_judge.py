@@ -1,10 +1,14 @@
 """Scoring in processes: in parallel, within a limit, and whatever a scorer does."""
 
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from vpo.search.judge import Item, Judge, Source, verdict
+from vpo.answers import write
+from vpo.search.judge import Item, Judge, Source, _text
 
 TASK = """
 import os, time
@@ -30,7 +34,19 @@ class Wild(Task):
             os._exit(3)
         if answer == "raise":
             raise RuntimeError("told to")
-        return len(answer) / 10, 1.0
+        if answer == "exit":
+            raise SystemExit("told to")
+        while answer == "loop":
+            pass
+        return float("nan") if answer == "nan" else len(answer) / 10, 1.0
+    def normal_form(self, answer):
+        if answer == "form":
+            raise RuntimeError("no form")
+        return [answer] if answer == "odd form" else answer
+    def parse(self, completion, answers):
+        if completion == "unparsable":
+            raise RuntimeError("no parse")
+        return super().parse(completion, answers)
 """
 
 
@@ -38,24 +54,29 @@ class Wild(Task):
 def source(tmp_path):
     file = tmp_path / "wild.py"
     file.write_text(TASK)
-    return Source(str(file), {}, "test", None)
+    return Source(str(file), {}, "test", None, {"targets": ["length=1"]})
 
 
-def scored(judge, *answers):
-    items = [Item(number, "w1", [answer, None]) for number, answer in enumerate(answers)]
-    return {item.number: found for item, found in judge.score(items)}
+def judged(judge, *answers):
+    items = [Item(number, "w1", "length=1", write([answer, "x"]), 2) for number, answer in enumerate(answers)]
+    return {item.number: found for item, found in judge.judge(items)}
 
 
 @pytest.mark.parametrize("processes", [0, 2])
-def test_every_item_is_scored_once(source, processes):
+def test_every_item_is_judged_once(source, processes):
     judge = Judge(source, processes, 30)
     try:
-        found = scored(judge, *("a" * (n % 10) for n in range(100)))
+        found = judged(judge, *("a" * (n % 10) for n in range(100)))
         assert len(found) == 100
-        for number, rows in found.items():
-            assert rows == [pytest.approx((number % 10 / 10, 1.0)), (0.0, 0.0)]
-        assert scored(judge, "ab") == {0: [pytest.approx((0.2, 1.0)), (0.0, 0.0)]}  # again, by the same processes
-        assert list(judge.score([])) == []
+        for number, (first, second) in found.items():
+            assert first.scores == pytest.approx((number % 10 / 10, 1.0))
+            assert first.value == pytest.approx(number % 10 / 10)
+            assert first.answer == "a" * (number % 10)
+            assert (second.answer, second.form) == ("x", "'x'")
+            assert not first.solved
+        ((one, _),) = judged(judge, "a" * 10).values()  # again, by the same processes
+        assert one.solved
+        assert list(judge.judge([])) == []
     finally:
         judge.close()
 
@@ -64,24 +85,75 @@ def test_what_hangs_dies_or_raises_costs_itself_alone(source):
     judge = Judge(source, 2, 1.0)
     try:
         began = time.monotonic()
-        found = scored(judge, "a", "hang", "b", "die", "c", "raise", "d", "die", "hang", "e")
+        found = judged(judge, "a", "hang", "b", "die", "c", "exit", "d", "die", "hang", "e")
         assert time.monotonic() - began < 50
-        failed = {number: text for number, text in found.items() if isinstance(text, str)}
-        assert failed == {
+        assert {number: text for number, text in found.items() if isinstance(text, str)} == {
             1: "not scored within 1 s",
             3: "the process that scored it died",
-            5: "RuntimeError: told to",
             7: "the process that scored it died",
             8: "not scored within 1 s",
         }
-        assert all(found[number][0][1] == 1.0 for number in (0, 2, 4, 6, 9))
+        assert found[5][0].failure == "SystemExit: told to"
+        assert all(found[number][0].scores[1] == 1.0 for number in (0, 2, 4, 6, 9))
     finally:
         judge.close()
 
 
-def test_in_this_process_a_scorer_may_raise(source):
-    task, problems = source.load()
-    assert verdict(task, problems, Item(0, "w0", ["raise"])) == "RuntimeError: told to"
+@pytest.mark.parametrize(
+    ("text", "failure"),
+    [
+        (write(["raise", "x"]), "RuntimeError: told to"),
+        (write(["nan", "x"]), "ValueError: a score is not a finite number: [nan, 1.0]"),
+        (write(["form", "x"]), "RuntimeError: no form"),
+        (write(["odd form", "x"]), None),
+        ("<answer_2>x</answer_2>", "the completion has no such answer"),
+        ("", "the completion has no such answer"),
+    ],
+)
+def test_one_answer_that_fails_costs_itself_alone(source, text, failure):
+    first, second = source.load().judge(Item(0, "w0", "length=1", text, 2))
+    assert first.failure == failure
+    assert (first.scores is None) == (failure is not None)
+    assert (second.failure is None) == ("x" in text)
+
+
+def test_a_parser_that_raises_costs_the_generation(source):
+    court = source.load()
+    assert court.judge(Item(0, "w0", "length=1", "unparsable", 2)) == "RuntimeError: no parse"
+
+
+def test_forms_are_the_same_in_every_process():
+    assert _text((frozenset({"b", "a"}), [1, None], "c")) == "({'a', 'b'}, (1, None), 'c')"
+
+
+def test_processes_end_with_a_parent_that_is_killed(source, tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import sys, time\n"
+        "from vpo.search.judge import Item, Judge, Source\n"
+        "if __name__ == '__main__':\n"
+        f"    judge = Judge(Source({source.task!r}, {{}}, 'test', None), 1, 500)\n"
+        "    print(judge.workers[0].process.pid, flush=True)\n"
+        "    list(judge.judge([Item(0, 'w1', 'own', '<answer>loop</answer>', 1)]))\n"
+    )
+    parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
+    worker = int(parent.stdout.readline())
+    time.sleep(1.5)  # it loops by now
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    deadline = time.monotonic() + 20
+    while running(worker):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def running(pid):
+    """Whether a process runs; one that nobody has waited for does not."""
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_settings_are_checked(source):

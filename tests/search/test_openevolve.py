@@ -65,9 +65,11 @@ def test_a_search_that_was_cut_off_goes_on_from_the_checkpoint(tmp_path):
     with endpoint(lambda asked, number: write(["U" * (number + 1), "D" * (number + 1), "L"])) as (address, seen):
         short = tmp_path / "a"
         search_into(short, request(address, iterations=2))
+        outcome = search_into(short, request(address, iterations=3))
+        assert len(seen) == 3
         for name in (GENERATIONS, CANDIDATES, "ended.json"):
             (short / name).unlink()  # as if it had been killed before it was read back
-        outcome = search_into(short, request(address, iterations=3))
+        assert search_into(short, request(address, iterations=3)).cases == outcome.cases
         assert len(seen) == 3
     assert outcome.spent["generations"].tolist() == [3]
 
@@ -87,7 +89,8 @@ def test_the_evaluator_gives_every_metric_whatever_the_scorer_does(tmp_path):
         "        return super().score(problem, answer)\n"
     )
     source = {"task": str(tmp_path / "task.py"), "settings": {"size": 7}, "split": "test", "count": 1}
-    told = {"source": source, "problem": MAZES[0].id, "goal": {"targets": ["gold=1"]}, "limit": 20}
+    source["goals"] = {"targets": ["gold=1"]}
+    told = {"source": source, "problem": MAZES[0].id, "goal": "gold=1", "limit": 20}
     evaluate = evaluator(json.dumps(told))
     program = tmp_path / "program.txt"
     program.write_text(TASK.gold(MAZES[0]))

@@ -31,6 +31,7 @@ SMALL = Request(
     targets=("gold=1", "diamond=1"),
     answers=3,
     iterations=5,
+    processes=0,
 )
 
 
@@ -47,8 +48,9 @@ def lines(folder, name):
 def same(one, other):
     """Whether two folders hold the same search; candidates may have been scored in another order."""
     assert lines(one, GENERATIONS) == lines(other, GENERATIONS)
-    key = lambda row: (row["generation"], row["position"])  # noqa: E731
+    key = lambda row: (row["case"], row["number"])  # noqa: E731
     assert sorted(lines(one, CANDIDATES), key=key) == sorted(lines(other, CANDIDATES), key=key)
+    assert json.loads((one / "archive.json").read_text()) == json.loads((other / "archive.json").read_text())
 
 
 def test_the_log_tells_all(whole):
@@ -62,6 +64,7 @@ def test_the_log_tells_all(whole):
     for row in candidates:
         made = by_generation[row["generation"]]
         assert row["position"] > made["known"]
+        assert all(row[name] == made[name] for name in ("case", "iteration", "operator", "parent"))
         assert (made["parent"] is None) == (made["operator"] == "fresh")
         if made["operator"] == "regrow" and row["position"] == 1 and row["answer"] is not None:
             assert made["text"].startswith("<answer_1>" + row["answer"])
@@ -85,9 +88,11 @@ def test_values_are_those_of_the_goal(whole):
         problem, goal = row["case"].split(" ")
         place = {"gold=1": 1, "diamond=1": 2}[goal]
         weights = np.eye(4)[place]
-        scores = (0.0,) * 4 if row["answer"] is None else task.score(mazes[problem], row["answer"])
-        assert row["scores"] == pytest.approx(scores)
-        if row["answer"] is not None:
+        if row["answer"] is None:
+            assert (row["scores"], row["value"], row["failure"]) == (None, 0.0, "the completion has no such answer")
+        else:
+            scores = task.score(mazes[problem], row["answer"])
+            assert row["scores"] == pytest.approx(scores)
             assert row["value"] == pytest.approx(scores[place])
             assert row["solved"] == (scores[place] >= task.best(mazes[problem], weights) - 1e-9)
 
@@ -103,7 +108,7 @@ def test_a_family_leads_from_a_fresh_sample_to_the_solution(whole):
             assert [each["parent"] for each in line[1:]] == [each["number"] for each in line[:-1]]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(10))
 def test_a_search_that_was_cut_off_anywhere_ends_the_same(whole, seed, tmp_path):
     """Both logs are cut at a random byte, as a kill or a full disk may leave them; generations come first."""
     folder = tmp_path / "cut"
@@ -117,11 +122,10 @@ def test_a_search_that_was_cut_off_anywhere_ends_the_same(whole, seed, tmp_path)
         begun = len("".join(json.dumps(row) + "\n" for row in kept if row["iteration"] < iteration))
         text = text[: int(rng.integers(begun, len(text)))]
     (folder / GENERATIONS).write_text(text)
-    done = [row["number"] for row in kept if row["iteration"] < iteration]
-    rows = [row for row in lines(folder, CANDIDATES) if row["generation"] in done]
-    more = [row for row in lines(folder, CANDIDATES) if row["generation"] in {r["number"] for r in kept} - set(done)]
-    text = "".join(json.dumps(row) + "\n" for row in [*rows, *([] if torn else more[: len(more) // 2])])
-    (folder / CANDIDATES).write_text(text if torn else text + '{"generation": 1')
+    text = (folder / CANDIDATES).read_text()
+    first = min(row["number"] for row in lines(whole[0], GENERATIONS) if row["iteration"] == iteration)
+    begun = text.index(f'{{"generation": {first},')
+    (folder / CANDIDATES).write_text(text[:begun] if torn else text[: int(rng.integers(begun, len(text)))])
     (folder / "ended.json").unlink()
     search_into(folder, SMALL)
     same(folder, whole[0])
@@ -153,9 +157,42 @@ def test_a_longer_search_goes_on(whole, tmp_path):
     same(tmp_path / "a", whole[0])
 
 
-def test_processes_and_batches_change_nothing(whole, tmp_path):
+def test_processes_change_nothing(whole, tmp_path):
     search_into(tmp_path / "a", replace(SMALL, processes=2))
     same(tmp_path / "a", whole[0])
+
+
+def test_fewer_iterations_are_shown_as_asked_for(whole, tmp_path):
+    shutil.copytree(whole[0], tmp_path / "a")
+    outcome = search_into(tmp_path / "a", replace(SMALL, iterations=2))
+    assert outcome.spent["iterations"].max() == 2
+    assert outcome.spent["answers"].sum() < whole[1].spent["answers"].sum()
+
+
+@pytest.mark.parametrize(("unit", "most"), [("answers", 6), ("generations", 2), ("tokens", 60)])
+def test_a_budget_ends_a_case(unit, most, tmp_path):
+    outcome = search_into(tmp_path / "a", replace(SMALL, budget={unit: most}, targets=("gold=1,diamond=1",), count=2))
+    unsolved = ~np.isfinite(outcome.solved_at[unit])
+    assert unsolved.any()
+    assert (outcome.spent[unit][unsolved] >= most).all()  # an iteration that is begun is finished
+    assert (outcome.spent[unit] < most + 130).all()
+    assert outcome.spent["iterations"].max() < 5
+
+
+def test_a_policy_that_writes_no_answers_is_recorded(tmp_path, monkeypatch):
+    from vpo.search import run
+    from vpo.search.writers import Written
+
+    class Mute:
+        prefixes = True
+
+        def write(self, asks, seed):
+            return [Written("well", 3) for _ in asks]
+
+    monkeypatch.setattr(run, "_writer", lambda *_: Mute())
+    outcome = search_into(tmp_path / "a", replace(SMALL, iterations=2))
+    assert outcome.failures == {"the completion has no such answer": 8 * 3 * 2}
+    assert not outcome.solved
 
 
 def test_another_search_needs_another_folder(whole, tmp_path):
@@ -204,7 +241,7 @@ def test_curves_count_what_is_solved_within_a_budget(whole):
 def test_the_command_searches_compares_and_draws(tmp_path, capsys):
     out = tmp_path / "out"
     arguments = ["search", "embedded", "--task", "maze", "--set", "size=7", "--count", "3", "--goal", "gold>=1"]
-    arguments += ["--target", "diamond=1", "--iterations", "3", "--answers", "3", "--out", str(out)]
+    arguments += ["--target", "diamond=1", "--iterations", "3", "--answers", "3", "--out", str(out), "--processes", "0"]
     assert main(arguments) == 0
     said = capsys.readouterr().out
     for part in ("embedded evolve", "embedded best_of_n", "of 6", "never by the one in the column", "report.html"):
@@ -222,6 +259,9 @@ def test_the_command_searches_compares_and_draws(tmp_path, capsys):
     assert main([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["names"] == ["embedded evolve", "embedded best_of_n"]
     assert {path: path.stat().st_mtime_ns for path in out.glob("*/*.jsonl")} == before
+    for changed in (["--seed", "1"], ["--count", "2"], ["--temperature", "1"]):
+        assert main([*arguments, *changed]) == 2
+        assert "there is another search in it already (it differs in" in capsys.readouterr().err
 
 
 def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, capsys):
@@ -250,6 +290,8 @@ def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, cap
         (["--features", "golf"], "features names 'golf', and the objectives are completion"),
         (["--parents", "best"], "parents must be chosen by"),
         (["--per-iteration", "4", "--answers", "3"], "per_iteration must be a multiple of the 3 answers"),
+        (["--budget", "money=3"], "budget is counted in answers, generations, tokens, not in 'money'"),
+        (["--budget", "answers=0"], "budget of answers must be 1 or more, not 0"),
         (["--iterations", "0"], "iterations must be 1 or more, not 0"),
         (["--jobs", "0"], "jobs must be 1 or more, not 0"),
         (["--limit", "0"], "limit must be greater than 0"),
@@ -271,6 +313,17 @@ def test_bad_input_is_one_line(given, message, tmp_path, capsys):
     assert said.count("\n") == 1
     if "--endpoint" not in given:
         assert not (tmp_path / "o").exists()
+
+
+def test_searches_over_different_problems_are_not_compared(tmp_path, capsys):
+    folders = []
+    for size in (7, 9):
+        folders.append(str(tmp_path / f"base{size}"))
+        ask = ["eval", "embedded", "--task", "maze", "--set", f"size={size}", "--count", "1", "--answers", "1"]
+        assert main([*ask, "--pool", "1", "--out", folders[-1]]) == 0
+    given = [*folders, "--iterations", "1", "--count", "1", "--no-baseline", "--processes", "0"]
+    assert main(["search", *given, "--out", str(tmp_path / "out")]) == 2
+    assert "the searches are not over the same problems and goals" in capsys.readouterr().err
 
 
 def test_the_same_model_twice_is_refused(capsys):

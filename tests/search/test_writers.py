@@ -1,7 +1,11 @@
 """Searches behind an endpoint: one that works, and ones that do not."""
 
 import json
+import socket
+import threading
 import time
+from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -61,6 +65,7 @@ def test_failed_asks_are_recorded_and_the_search_goes_on(tmp_path):
     (reason,) = outcome.failures
     assert "500" in reason
     assert outcome.failures[reason] == 3
+    assert outcome.spent["tokens"].sum() == 3 * 7
     rows = [json.loads(line) for line in (tmp_path / "a" / CANDIDATES).read_text().splitlines()]
     assert sum(row["scores"] is None for row in rows) == 3
     assert len(rows) == 6
@@ -97,6 +102,63 @@ def test_an_endpoint_that_is_down_or_slow_is_not_waited_for():
     with endpoint(slow) as (address, _), pytest.raises(ValueError, match="none of 1 asks was answered"):
         writer(address, limit=0.3).write([ASK], 0)
     assert time.monotonic() - began < 20
+
+
+def test_an_endpoint_that_drips_is_not_waited_for():
+    began = time.monotonic()
+    with dripping() as address, pytest.raises(ValueError, match="TimeoutError: not answered within 1 s"):
+        writer(address, limit=1.0).write([ASK], 0)
+    assert time.monotonic() - began < 5
+
+
+def test_a_batch_that_fails_is_recorded_where_others_were_answered():
+    answer = lambda request, number: "fine" if number == 0 else (500, b"")  # noqa: E731
+    with endpoint(answer) as (address, _):
+        once = writer(address)
+        assert once.write([ASK], 0)[0].text == "fine"
+        assert [once.write([ASK], 0)[0].failure[:19] for _ in range(2)] == ["InternalServerError"] * 2
+        with pytest.raises(ValueError, match="none of 1 asks was answered"):
+            once.write([ASK], 0)
+
+
+@pytest.mark.parametrize("usage", [None, {"completion_tokens": None, "prompt_tokens": 1, "total_tokens": 1}])
+def test_tokens_that_nobody_counts_are_not_counted(usage, tmp_path):
+    message = {"role": "assistant", "content": "<answer>U \ud800</answer>"}
+    body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
+    body["choices"] = [{"index": 0, "finish_reason": "stop", "message": message}]
+    with endpoint(lambda request, number: (200, json.dumps(body).encode())) as (address, _):
+        request = Request(
+            model="m", endpoint=address, task="maze", task_settings={"size": 7}, count=1, iterations=1, processes=0
+        )
+        outcome = search_into(tmp_path / "a", request)
+        again = search_into(tmp_path / "a", replace(request, iterations=2))
+    assert "tokens" not in outcome.spent
+    assert again.spent["answers"].tolist() == [6]
+
+
+@contextmanager
+def dripping():
+    """A server that sends a byte now and then, for ever."""
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def run():
+            try:
+                connected, _ = server.accept()
+                with connected:
+                    connected.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                    while not stop.wait(0.2):
+                        connected.sendall(b" ")
+            except OSError:
+                pass
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        finally:
+            stop.set()
+            thread.join(5)
 
 
 def test_a_failed_ask_is_tried_again():

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, task_settings
+from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, setting, task_settings
 from vpo.core.arrays import whole_number
 from vpo.errors import InputError
 
@@ -34,6 +34,14 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("--iterations", type=int, default=100, metavar="N", help="for each problem and goal (100)")
     command.add_argument("--per-iteration", type=int, default=3, metavar="N", help="answers that one asks for (3)")
+    command.add_argument(
+        "--budget",
+        type=setting,
+        action="append",
+        default=[],
+        metavar="UNIT=N",
+        help="at most so many answers, generations or tokens for each problem and goal; may be given again",
+    )
     command.add_argument("--no-baseline", action="store_true", help="leave out best_of_n beside another strategy")
     goals = command.add_argument_group("what to search for, each in every problem (what the task itself wants)")
     goals.add_argument(
@@ -66,7 +74,9 @@ def add(commands: Commands) -> None:
     how.add_argument("--batch", type=int, default=512, metavar="N", help="generations at once (512)")
     how.add_argument("--thinking", action="store_true", help="let a reasoning model think before it answers")
     how.add_argument("--seed", type=int, default=0, help="of everything that is drawn (0)")
-    how.add_argument("--processes", type=int, default=0, metavar="N", help="that score, each with the limit (none)")
+    how.add_argument(
+        "--processes", type=int, default=2, metavar="N", help="that score; 0: this one, without a limit (2)"
+    )
     how.add_argument("--limit", type=float, default=60.0, metavar="SECONDS", help="to score, and for an answer (60)")
     how.add_argument("--backend", default="transformers", metavar="NAME", help="transformers or vllm (transformers)")
     how.add_argument("--endpoint", metavar="URL", help="an OpenAI-compatible one that has the models")
@@ -101,6 +111,8 @@ def run(options: argparse.Namespace) -> int:
         finish(list(jobs.values()), lambda job: [], options.jobs, len(jobs))
     outcomes = [replace(_searched(name, job), name=name) for name, job in jobs.items()]
     folders = [job.folder for job in jobs.values()]
+    if any(each.cases != outcomes[0].cases for each in outcomes):
+        raise InputError("the searches are not over the same problems and goals: search with each model by itself")
     page = search_page(outcomes, folders, command_line())
     data = {
         "command": command_line(),
@@ -127,6 +139,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         **{name: getattr(options, name) for name in same},
         "tokens_per_answer": options.max_tokens,
         "task_settings": task_settings(options),
+        "budget": {name: whole_number(most, f"budget of {name}", 1) for name, most in options.budget},
         "targets": tuple(options.target),
         "conditions": tuple(options.goal),
         "rewards": tuple(options.reward),
@@ -136,14 +149,11 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _searched(name: str, job: "SearchJob") -> "Outcome":
-    """Search, unless that is done, and return what it came to."""
+    """Search, as far as that is not done, and return what it came to."""
     from tqdm import tqdm
 
-    from vpo.search.outcome import read_outcome
     from vpo.search.run import search_into
 
-    if job.done:
-        return read_outcome(job.folder)
     with tqdm(total=job.request.iterations, desc=name, delay=2, disable=None) as bar:
 
         def show(done: int, solved: int, cases: int) -> None:
@@ -180,6 +190,9 @@ def _text(page: dict[str, Any]) -> str:
 
     lines = [page["summary"]]
     for table in page["tables"][1:]:
-        cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in table["rows"]]
+        cells = [
+            ["–" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row]
+            for row in table["rows"]
+        ]
         lines += ["", table["title"], "", *aligned([table["head"], *cells])]
     return "\n".join([*lines, *(f"note: {note}" for note in page["notes"])])

@@ -1,6 +1,8 @@
 """`vpo serve`: put a trained model behind an OpenAI-compatible endpoint."""
 
 import argparse
+import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -34,8 +36,9 @@ def run(options: argparse.Namespace) -> int:
     address = f"http://{options.host}:{options.port}/v1"
 
     def ready() -> None:
-        given = "" if options.task is None else f" --task {options.task}"
-        again = f"vpo search {options.model}{given} --endpoint {address}"
+        given = [] if options.task is None else ["--task", options.task]
+        given += [part for key, value in options.set for part in ("--set", f"{key}={json.dumps(value)}")]
+        again = shlex.join(["vpo", "search", options.model, *given, "--endpoint", address])
         print(f"{name} is served at {address}; search with it: {again}", file=sys.stderr, flush=True)
 
     return serve(located, name, options.engine, options.host, options.port, ready)

@@ -96,6 +96,6 @@ def answer_of_tokens(
 
     owners: list[int] = []
     for end, place in find_parts(text, answers):
-        tokens = bisect_left(range(len(ids) + 1), end, key=characters)
+        tokens = min(bisect_left(range(len(ids) + 1), end, key=characters), len(ids))
         owners += [place] * (tokens - len(owners))
     return owners + [answers - 1] * (len(ids) - len(owners))

@@ -139,9 +139,10 @@ function showSearch() {
 function tree({ run, members }) {
   const [width, height, left, bottom, top, right] = [380, 250, 44, 34, 8, 10];
   const last = Math.max(...members.map((each) => each.iteration), 1);
-  const most = Math.max(...members.map((each) => each.value), 1e-9);
+  const values = members.map((each) => each.value);
+  const [least, most] = [Math.min(0, ...values), Math.max(1e-9, ...values)];
   const px = (each) => left + (each.iteration / last) * (width - left - right);
-  const py = (each) => height - bottom - (each.value / most) * (height - bottom - top);
+  const py = (each) => height - bottom - ((each.value - least) / (most - least)) * (height - bottom - top);
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "family tree" });
   for (const each of [...members].sort((a, b) => a.ancestor - b.ancestor)) {
     const parent = each.parent === null ? null : members[each.parent];
@@ -152,6 +153,8 @@ function tree({ run, members }) {
     dot.append(shape("title", {}, `iteration ${each.iteration + 1}, ${each.operator}: ${short(each.value)}`));
     svg.append(dot);
   }
+  for (const value of [least, most]) svg.append(shape("text", { x: left - 5, y: py({ value }) + 4, "text-anchor": "end" }, short(value)));
+  for (const iteration of [0, last]) svg.append(shape("text", { x: px({ iteration }), y: height - bottom + 14, "text-anchor": "middle" }, iteration + 1));
   svg.append(shape("text", { x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, "iteration"));
   svg.append(shape("text", { x: 12, y: height / 2, transform: `rotate(-90 12 ${height / 2})`, "text-anchor": "middle" }, "value"));
   return element("div", { class: "panel" }, element("h3", {}, "every candidate"), svg);

@@ -12,12 +12,13 @@ from vpo.search.outcome import UNITS, Outcome, families_of, only_solved
 from vpo.tasks import Task, get
 
 MARKS = (1, 2, 3, 5, 10, 25, 50, 100, 200, 500, 1000)
+KINDS = 5  # of failures that are shown
 POINTS = 40  # of a curve by answers, generations or tokens
 
 
 def search_page(outcomes: Sequence[Outcome], folders: Sequence[Path], command: str) -> dict[str, Any]:
     """Return the data of the page of some searches over the same cases."""
-    curves = [_curves(outcomes, unit) for unit in UNITS]
+    curves = [_curves(outcomes, unit) for unit in UNITS if all(unit in each.spent for each in outcomes)]
     count, goals = len(set(outcomes[0].problems)), len(outcomes[0].cases) // len(set(outcomes[0].problems))
     return {
         "title": "Search",
@@ -29,20 +30,35 @@ def search_page(outcomes: Sequence[Outcome], folders: Sequence[Path], command: s
         "first_front": 0,
         "gallery": [],
         "tables": search_tables(outcomes),
-        "notes": [
-            f"{each.name}: {number} candidates failed: {reason}"
-            for each in outcomes
-            for reason, number in each.failures.items()
-        ],
+        "notes": [note for each in outcomes for note in _failures(each)],
         "commands": [command],
         "figure_commands": {"search": command, "tables": command},
     }
 
 
+def _failures(outcome: Outcome) -> list[str]:
+    """Return what could not be scored, in a line for each kind of reason, with an example."""
+    kinds: dict[str, list[str]] = {}
+    for reason in outcome.failures:
+        kinds.setdefault(reason.partition(":")[0], []).append(reason)
+    total = int(outcome.spent["answers"].sum())
+    counts = {kind: sum(outcome.failures[reason] for reason in reasons) for kind, reasons in kinds.items()}
+    shown = sorted(kinds, key=lambda kind: -counts[kind])[:KINDS]
+    return [f"{outcome.name}: {counts[kind]:,} of {total:,} answers not scored: {kinds[kind][0]}" for kind in shown]
+
+
 def marks(outcomes: Sequence[Outcome]) -> list[int]:
     """Return the numbers of iterations that a table shows."""
-    last = int(max(each.spent["iterations"].max() for each in outcomes))
+    last = int(_most(outcomes, "iterations"))
     return [*(mark for mark in MARKS if mark < last), last]
+
+
+def _most(outcomes: Sequence[Outcome], unit: str) -> float:
+    """Return the largest budget up to which all is known: what a case that was not solved spent, the least of those."""
+    unsolved = [each.spent[unit][~np.isfinite(each.solved_at[unit])] for each in outcomes]
+    least = [float(spent.min()) for spent in unsolved if len(spent)]
+    solved = [float(each.spent[unit].max()) for each in outcomes]
+    return max(1.0, min(least) if least else max(solved))
 
 
 def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -73,14 +89,17 @@ def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
         {
             "title": "Spent",
             "head": ["search", *UNITS[1:]],
-            "rows": [[each.name, *(int(each.spent[unit].sum()) for unit in UNITS[1:])] for each in outcomes],
+            "rows": [
+                [each.name, *(int(each.spent[unit].sum()) if unit in each.spent else None for unit in UNITS[1:])]
+                for each in outcomes
+            ],
         },
     ]
 
 
 def _curves(outcomes: Sequence[Outcome], unit: str) -> dict[str, Any]:
     """Return what each search solved by one unit of budget, up to what the most thorough case of each spent."""
-    most = max(1.0, min(float(each.spent[unit].max()) for each in outcomes))
+    most = _most(outcomes, unit)
     least = min(1.0 if unit != "tokens" else most, *(float(each.solved_at[unit].min()) for each in outcomes))
     budgets = np.unique(np.geomspace(max(1.0, least), most, POINTS).round()).tolist()
     runs = []
@@ -104,7 +123,8 @@ def _families(outcomes: Sequence[Outcome], folders: Sequence[Path]) -> list[dict
         task, problem = _problem(outcome, outcome.problems[outcome.cases.index(case)])
         svg = task.scene(problem) if task else None
         for each in members:
-            each["path"] = task.trace(problem, each["answer"]) if task and svg and each["answer"] is not None else ""
+            drawn = task and svg and each["answer"] is not None and each["ancestor"]
+            each["path"] = task.trace(problem, each["answer"]) if task and drawn else ""
         found.append({"run": run, "case": case, "svg": svg, "members": members})
     return found
 

@@ -45,8 +45,8 @@ class Goal(ABC):
         """Return how good an answer is: more is better, 0 is nothing."""
 
     @abstractmethod
-    def solved(self, problem: Any, answer: str, vector: Sequence[float]) -> bool:
-        """Return whether an answer is all that was looked for."""
+    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
+        """Return whether an answer of a vector and a value is all that was looked for."""
 
 
 class OwnGoal(Goal):
@@ -62,7 +62,7 @@ class OwnGoal(Goal):
         """Return w*·r."""
         return float(np.dot(self.task.weights, vector))
 
-    def solved(self, problem: Any, answer: str, vector: Sequence[float]) -> bool:
+    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
         """Return what the task says."""
         return self.task.solved(vector)
 
@@ -81,12 +81,12 @@ class Weighting(Goal):
         assert self.weights is not None
         return float(np.dot(self.weights, vector))
 
-    def solved(self, problem: Any, answer: str, vector: Sequence[float]) -> bool:
+    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
         """Return whether no answer can earn more."""
         if problem.id not in self.best:
             known = self.task.best(problem, self.weights)
             self.best[problem.id] = 1.0 if known is None else known
-        return self.value(problem, answer, vector) >= self.best[problem.id] - TOLERANCE
+        return value >= self.best[problem.id] - TOLERANCE
 
 
 class Condition(Goal):
@@ -109,7 +109,7 @@ class Condition(Goal):
         """Return how far the bounds are met, on average: 1 for each that is."""
         return float(np.mean([_nearness(vector[place], sign, bound) for place, sign, bound in self.bounds]))
 
-    def solved(self, problem: Any, answer: str, vector: Sequence[float]) -> bool:
+    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
         """Return whether every bound is met."""
         return all(_SIGNS[sign](vector[place], bound) for place, sign, bound in self.bounds)
 
@@ -147,9 +147,9 @@ class Function(Goal):
             raise InputError(f"{self.name}: the function must return a finite number, not {found!r}")
         return number
 
-    def solved(self, problem: Any, answer: str, vector: Sequence[float]) -> bool:
+    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
         """Return whether the function says 1 or more."""
-        return self.value(problem, answer, vector) >= 1 - TOLERANCE
+        return value >= 1 - TOLERANCE
 
 
 def goals_of(

@@ -1,49 +1,154 @@
-"""Scoring in processes of their own, several at once, each answer within a time limit.
+"""Reading and scoring generations in processes of their own, several at once, each generation within a time limit.
 
-A scorer that raises, hangs or dies costs the generation that it had in hand, which is recorded as failed; the search
-goes on. With no processes everything is scored here, without a limit: for tasks whose scoring is known to be quick.
+All that a task or a user's reward does with a completion is done there. One that raises, hangs or dies costs the
+generation that it had in hand, which is recorded as failed; the search goes on. With no processes everything is done
+here, without a limit: for tasks whose scoring is known to be quick.
 """
 
+import math
 import multiprocessing
+import os
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection
 from typing import Any, TypeAlias
 
 from vpo.errors import InputError
+from vpo.jobs import watch_parent
+from vpo.search.goals import Goal, goals_of
 from vpo.tasks import Task, get
 
-# The scores of each answer of a generation, or why there are none.
-Verdict: TypeAlias = list[tuple[float, ...]] | str
 STARTING = 60.0  # seconds for a process to load a task
 CHUNK = 32  # generations that a process is given at a time
+MISSING = "the completion has no such answer"
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a task and its problems come from, so that another process can load them too."""
+    """Where a task, its problems and the goals come from, so that another process can load them too.
+
+    Attributes:
+        task: its name, or a .py file.
+        settings: of the task.
+        split: of the problems.
+        count: how many of them.
+        goals: the arguments of `goals_of`.
+    """
 
     task: str
     settings: dict[str, Any]
     split: str
     count: int | None
+    goals: Mapping[str, list[str]] = field(default_factory=dict)
 
-    def load(self) -> tuple[Task[Any], dict[str, Any]]:
-        """Return the task, and its problems by name."""
+    def load(self) -> "Court":
+        """Return all that is needed to judge."""
         task: Task[Any] = get(self.task, **self.settings)
-        return task, {problem.id: problem for problem in task.problems(self.split, count=self.count)}
+        problems = {problem.id: problem for problem in task.problems(self.split, count=self.count)}
+        return Court(task, problems, {goal.name: goal for goal in goals_of(task, **self.goals)})
 
 
 @dataclass(frozen=True)
 class Item:
-    """Answers to score: the number that the caller knows them by, the name of their problem, and the texts."""
+    """A generation to judge.
+
+    Attributes:
+        number: by which the caller knows it.
+        problem: its name.
+        goal: its name.
+        text: the completion.
+        answers: that it was asked for.
+        known: how many of them were given to it.
+    """
 
     number: int
     problem: str
-    answers: Sequence[str | None]
+    goal: str
+    text: str
+    answers: int
+    known: int = 0
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of one answer.
+
+    Attributes:
+        answer: its text; None where it is missing.
+        form: what two answers share that are the same; None for one that cannot be read.
+        scores: its vector; None where it was not scored.
+        value: what the goal gives it; 0 where it was not scored.
+        solved: whether it is what was looked for.
+        failure: why it was not scored, if so.
+    """
+
+    answer: str | None
+    form: str | None = None
+    scores: tuple[float, ...] | None = None
+    value: float = 0.0
+    solved: bool = False
+    failure: str | None = None
+
+
+# What became of each new answer of a generation, or why nothing did.
+Verdict: TypeAlias = list[Judged] | str
+
+
+@dataclass(frozen=True)
+class Court:
+    """A task, its problems and goals by name."""
+
+    task: Task[Any]
+    problems: Mapping[str, Any]
+    goals: Mapping[str, Goal]
+
+    def judge(self, item: Item) -> Verdict:
+        """Return what became of the answers of a generation, or what was raised."""
+        try:
+            found = self.task.parse(item.text, item.answers)[item.known :]
+            return [self._one(item, answer) for answer in found]
+        except (Exception, SystemExit) as error:  # whatever a task of a user's raises
+            return _said(error)
+
+    def _one(self, item: Item, answer: str | None) -> Judged:
+        if answer is None:
+            return Judged(None, failure=MISSING)
+        problem, goal = self.problems[item.problem], self.goals[item.goal]
+        try:
+            (row,) = self.task.score_many([problem], [answer]).tolist()
+            if not all(map(math.isfinite, row)):
+                raise ValueError(f"a score is not a finite number: {row}")
+            value = goal.value(problem, answer, row)
+            return Judged(answer, _form(self.task, answer), tuple(row), value, goal.solved(problem, row, value))
+        except (Exception, SystemExit) as error:  # whatever a scorer or a reward of a user's raises
+            return Judged(answer, failure=_said(error))
+
+
+def _form(task: Task[Any], answer: str) -> str | None:
+    """Return the normal form of an answer as a text, the same in every process."""
+    form = task.normal_form(answer)
+    return None if form is None else _text(form)
+
+
+def _text(form: Any) -> str:
+    if isinstance(form, set | frozenset):
+        return f"{{{', '.join(sorted(map(_text, form)))}}}"
+    return f"({', '.join(map(_text, form))})" if isinstance(form, list | tuple) else repr(form)
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
+
+
+def check_limits(processes: int, limit: float) -> None:
+    """Refuse numbers that mean nothing."""
+    if processes < 0:
+        raise InputError(f"processes must be 0 or more, not {processes}")
+    if not 0 < limit < float("inf"):
+        raise InputError(f"limit must be greater than 0 and finite, not {limit}")
 
 
 @dataclass
@@ -55,31 +160,23 @@ class _Worker:
     hand: deque[Item] = field(default_factory=deque)  # what it was given and has not answered
 
 
-def check_limits(processes: int, limit: float) -> None:
-    """Refuse numbers that mean nothing."""
-    if processes < 0:
-        raise InputError(f"processes must be 0 or more, not {processes}")
-    if not 0 < limit < float("inf"):
-        raise InputError(f"limit must be greater than 0 and finite, not {limit}")
-
-
 class Judge:
-    """Scores generations, in some processes or in this one."""
+    """Judges generations, in some processes or in this one."""
 
     def __init__(self, source: Source, processes: int, limit: float) -> None:
         """Take where the task comes from, how many processes (0 for none), and the seconds for one generation."""
         check_limits(processes, limit)
         self.source, self.limit = source, limit
         self.context = multiprocessing.get_context("spawn")
-        self.loaded = source.load() if processes == 0 else None
+        self.court = source.load() if processes == 0 else None
         self.workers = [self._start() for _ in range(processes)]
 
-    def score(self, items: Iterable[Item]) -> Iterator[tuple[Item, Verdict]]:
+    def judge(self, items: Iterable[Item]) -> Iterator[tuple[Item, Verdict]]:
         """Yield the verdict on each item, in any order."""
         waiting = deque(items)
-        if self.loaded is not None:
+        if self.court is not None:
             for item in waiting:
-                yield item, verdict(*self.loaded, item)
+                yield item, self.court.judge(item)
             return
         while waiting or any(worker.hand for worker in self.workers):
             for worker in self.workers:
@@ -142,8 +239,9 @@ class Judge:
 
 
 def serve(source: Source, pipe: Any) -> None:
-    """Score what comes through a pipe, until it is closed: the life of a process."""
-    task, problems = source.load()
+    """Judge what comes through a pipe, until it is closed: the life of a process, which ends with its parent."""
+    watch_parent(lambda: os._exit(1))
+    court = source.load()
     pipe.send("ready")
     while True:
         try:
@@ -151,13 +249,4 @@ def serve(source: Source, pipe: Any) -> None:
         except (EOFError, KeyboardInterrupt):
             return
         for item in chunk:
-            pipe.send(verdict(task, problems, item))
-
-
-def verdict(task: Task[Any], problems: dict[str, Any], item: Item) -> Verdict:
-    """Return the scores of the answers of a generation, or what was raised."""
-    try:
-        scores_MD = task.score_many([problems[item.problem]] * len(item.answers), list(item.answers))
-        return [tuple(map(float, row)) for row in scores_MD]
-    except Exception as error:  # whatever a task of a user's raises
-        return f"{type(error).__name__}: {error}"[:300]
+            pipe.send(court.judge(item))

@@ -3,11 +3,13 @@
 =======================  ===========================================================================================
 ``search.json``          the settings; another search needs another folder
 ``generations.jsonl``    a line a generation: iteration, case, operator, parent, completion, tokens
-``candidates.jsonl``     a line an answer: its generation, its scores and its value, or why it has none
+``candidates.jsonl``     a line an answer: its number in the case, operator, parent, scores and value, or a failure
+``archive.json``         once it went through its iterations: of each case the best candidate, and those not dominated
+``ended.json``           likewise: how many iterations those were
 =======================  ===========================================================================================
 
-The generations of an iteration are written at once, before any is scored, and candidates as they are scored. So what
-was scored is never scored again, and a generation that was written is not asked for again.
+The generations of an iteration are written at once, before any is scored, and the candidates of a generation as soon
+as it is scored. So what was scored is never scored again, and a generation that was written is not asked for again.
 """
 
 import json
@@ -25,43 +27,61 @@ class Log:
     """The folder of one search."""
 
     def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Make the folder, or open it; refuse one of a search with other settings."""
+        """Make the folder, or open it; refuse one of a search with other settings that has begun."""
         self.folder = folder
         path = folder / SETTINGS
-        text = json.loads(json.dumps(settings))
-        if path.is_file():
+        wanted = json.loads(json.dumps(settings))
+        if path.is_file() and (folder / GENERATIONS).is_file():
             known = json.loads(path.read_text(encoding="utf-8"))
-            changed = [name for name in {**known, **text} if known.get(name) != text.get(name)]
+            changed = [name for name in {**known, **wanted} if known.get(name) != wanted.get(name)]
             if changed:
                 raise InputError(
                     f"{folder}: there is another search in it already (it differs in {', '.join(sorted(changed))}): "
                     "choose another folder with --out"
                 )
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(path, text)
+        write_json(path, wanted)
 
-    def read(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the whole lines of both logs, after cutting off what a process that was killed left half done."""
-        generations = self._whole(GENERATIONS)
-        while generations and generations[-1]["place"] + 1 < generations[-1]["of"]:
-            generations.pop()  # of an iteration that was not all written
-        candidates = [row for row in self._whole(CANDIDATES) if row["generation"] < len(generations)]
-        for name, rows in ((GENERATIONS, generations), (CANDIDATES, candidates)):
-            if (self.folder / name).is_file():
-                write_text(self.folder / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-        return generations, candidates
+    def read(self) -> tuple[list[dict[str, Any]], dict[int, list[dict[str, Any]]]]:
+        """Return the generations, and the candidates of each, after cutting off what was left half written."""
+        generations = read_rows(self.folder / GENERATIONS)
+        whole = len(generations)
+        while whole and generations[whole - 1]["place"] + 1 < generations[whole - 1]["of"]:
+            whole -= 1  # of an iteration that was not all written
+        candidates: dict[int, list[dict[str, Any]]] = {}
+        for row in read_rows(self.folder / CANDIDATES):
+            candidates.setdefault(row["generation"], []).append(row)
+        kept = {number: rows for number, rows in candidates.items() if number < whole and len(rows) == rows[0]["of"]}
+        _keep(self.folder / GENERATIONS, lambda row: row["number"] < whole)
+        _keep(self.folder / CANDIDATES, lambda row: row["generation"] in kept)
+        return generations[:whole], kept
 
     def add_generations(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write the generations of an iteration."""
         append_rows(self.folder / GENERATIONS, rows)
 
     def add_candidates(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write the candidates of one generation."""
+        """Write the candidates of one generation, or of several."""
         append_rows(self.folder / CANDIDATES, rows)
 
-    def _whole(self, name: str) -> list[dict[str, Any]]:
-        path = self.folder / name
-        if not path.is_file():
-            return []
-        *lines, _ = path.read_text(encoding="utf-8").split("\n")
-        return [json.loads(line) for line in lines]
+    def replace(self, generations: Sequence[Mapping[str, Any]], candidates: Sequence[Mapping[str, Any]]) -> None:
+        """Write both logs anew."""
+        for name, rows in ((CANDIDATES, candidates), (GENERATIONS, generations)):
+            write_text(self.folder / name, "".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the whole lines of a log."""
+    return [json.loads(line) for line in _lines(path)]
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
+
+
+def _keep(path: Path, wanted: Any) -> None:
+    """Write a log anew without the lines that are not wanted, and without what was left of a last one."""
+    if path.is_file():
+        text = "".join(f"{line}\n" for line in _lines(path) if wanted(json.loads(line)))
+        if len(text.encode()) < path.stat().st_size:
+            write_text(path, text)

@@ -1,18 +1,20 @@
-"""A search over many cases at once: each iteration asks for all that are not solved in one batch, scores, and tells."""
+"""A search over many cases at once: each iteration asks for all that are open in one batch, scores, and tells."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any
 
 from vpo.errors import InputError
 from vpo.search.candidates import Candidate, Case
-from vpo.search.judge import Item, Judge
+from vpo.search.judge import Item, Judge, Judged, Verdict
 from vpo.search.log import Log
 from vpo.search.operators import Ask, ask_for_move
 from vpo.search.strategies import Strategy
 from vpo.search.writers import Writer
 from vpo.tasks import Task
+
+BUDGETS = ("answers", "generations", "tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +23,7 @@ class Settings:
 
     Attributes:
         iterations: at most, for each case.
+        budget: the most answers, generations or tokens for each case; an iteration that is begun is finished.
         answers: m, that a generation is asked for.
         per_iteration: answers that an iteration asks for, in as many generations as that takes.
         told: whether the prompt states the goal's weighting, for a policy that was trained to be told one.
@@ -28,6 +31,7 @@ class Settings:
     """
 
     iterations: int = 100
+    budget: Mapping[str, int] = field(default_factory=dict)
     answers: int = 1
     per_iteration: int = 3
     told: bool = False
@@ -38,6 +42,11 @@ class Settings:
         for name in ("iterations", "answers", "per_iteration"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be 1 or more, not {getattr(self, name)}")
+        for name, most in self.budget.items():
+            if name not in BUDGETS:
+                raise InputError(f"budget is counted in {', '.join(BUDGETS)}, not in {name!r}")
+            if most < 1:
+                raise InputError(f"budget of {name} must be 1 or more, not {most}")
         if self.per_iteration % self.answers:
             raise InputError(
                 f"per_iteration must be a multiple of the {self.answers} answers of a generation, not "
@@ -59,138 +68,118 @@ class Search:
         settings: Settings,
     ) -> None:
         """Take all that a search needs; `strategy` makes one for each case."""
-        self.writer, self.task, self.cases, self.judge = writer, task, cases, judge
-        self.log, self.settings = log, settings
-        self.strategies = {case.name: strategy() for case in cases}
-        self.found: dict[str, list[Candidate]] = {case.name: [] for case in cases}
+        self.writer, self.task, self.judge, self.log, self.settings = writer, task, judge, log, settings
+        self.cases = {case.name: case for case in cases}
+        self.strategies = {name: strategy() for name in self.cases}
+        self.found: dict[str, list[Candidate]] = {name: [] for name in self.cases}
+        self.spent = {name: dict.fromkeys(BUDGETS, 0) for name in self.cases}
+        self.solved: set[str] = set()
         self.generations = 0
 
     def run(self) -> Iterator[int]:
-        """Search until all is solved or the iterations are used up; yield how many are solved after each."""
-        generations, candidates = self.log.read()
-        by_generation: dict[int, list[dict[str, Any]]] = {}
-        for row in candidates:
-            by_generation.setdefault(row["generation"], []).append(row)
+        """Search until nothing is open or the iterations are used up; yield how many are solved after each."""
+        generations, scored = self.log.read()
         logged: dict[int, list[dict[str, Any]]] = {}
         for row in generations:
             logged.setdefault(row["iteration"], []).append(row)
         for iteration in range(self.settings.iterations):
-            rows = logged.get(iteration, [])
-            open_cases = [case for case in self.cases if not self.solved(case)]
-            if not open_cases:
-                break
+            rows = logged.get(iteration) or self._generate(iteration)
             if not rows:
-                rows = self._generate(iteration, open_cases)
-            self._score(rows, by_generation)
-            self._tell(rows, by_generation)
-            yield sum(self.solved(case) for case in self.cases)
+                break
+            self._score(rows, scored)
+            self._tell(rows, scored)
+            yield len(self.solved)
 
-    def solved(self, case: Case) -> bool:
-        """Return whether a case is solved."""
-        return any(each.solved for each in self.found[case.name])
+    def _open(self, name: str) -> bool:
+        """Return whether a case is neither solved nor out of budget."""
+        left = all(self.spent[name][unit] < most for unit, most in self.settings.budget.items())
+        return name not in self.solved and left
 
-    def _generate(self, iteration: int, cases: Sequence[Case]) -> list[dict[str, Any]]:
-        """Ask for one iteration of all cases at once, and log it."""
+    def _generate(self, iteration: int) -> list[dict[str, Any]]:
+        """Ask for one iteration of all cases that are open at once, and log it."""
         count = self.settings.per_iteration // self.settings.answers
         asks: list[Ask] = []
         rows: list[dict[str, Any]] = []
-        for case in cases:
-            random = Random(f"{self.settings.seed} {case.name} {iteration}")
+        for name, case in self.cases.items():
+            if not self._open(name):
+                continue
+            random = Random(f"{self.settings.seed} {name} {iteration}")
             stated = case.goal.weights if self.settings.told else None
-            for move in self.strategies[case.name].ask(count, random):
-                asks.append(ask_for_move(self.task, case, move, self.settings.answers, stated))
-                parent = None if move.parent is None else move.parent.number
+            first = len(self.found[name])
+            for move in self.strategies[name].ask(count, random):
+                ask = ask_for_move(self.task, case, move, self.settings.answers, stated)
+                asks.append(ask)
                 rows.append(
                     {
                         "number": self.generations + len(rows),
                         "iteration": iteration,
-                        "case": case.name,
+                        "case": name,
                         "operator": move.operator,
-                        "parent": parent,
-                        "known": asks[-1].known,
+                        "parent": None if move.parent is None else move.parent.number,
+                        "known": ask.known,
+                        "first": first,  # the number of its first candidate
                     }
                 )
+                first += self.settings.answers - ask.known
+        if not rows:
+            return []
         seed = Random(f"{self.settings.seed} {iteration}").getrandbits(31)
         for place, (row, written) in enumerate(zip(rows, self.writer.write(asks, seed), strict=True)):
             row.update(text=written.text, tokens=written.tokens, failure=written.failure, place=place, of=len(rows))
         self.log.add_generations(rows)
         return rows
 
-    def _score(self, rows: Sequence[dict[str, Any]], by_generation: dict[int, list[dict[str, Any]]]) -> None:
+    def _score(self, rows: Sequence[dict[str, Any]], scored: dict[int, list[dict[str, Any]]]) -> None:
         """Score the generations that are not scored yet, and log what they are worth."""
-        cases = {case.name: case for case in self.cases}
+        known = {row["number"]: row for row in rows if row["number"] not in scored}
         items = []
-        for row in rows:
-            if row["number"] in by_generation:
-                continue
-            answers = self.task.parse(row["text"], self.settings.answers)[row["known"] :]
+        for row in known.values():
             if row["failure"]:
-                self._record(row, cases[row["case"]], answers, row["failure"], by_generation)
+                self._record(row, row["failure"], scored)
             else:
-                items.append(Item(row["number"], cases[row["case"]].problem.id, answers))
-        known = {row["number"]: row for row in rows}
-        for item, verdict in self.judge.score(items):
-            row = known[item.number]
-            self._record(row, cases[row["case"]], item.answers, verdict, by_generation)
+                case = self.cases[row["case"]]
+                asked = (self.settings.answers, row["known"])
+                items.append(Item(row["number"], case.problem.id, case.goal.name, row["text"], *asked))
+        for item, verdict in self.judge.judge(items):
+            self._record(known[item.number], verdict, scored)
 
-    def _record(
-        self,
-        row: dict[str, Any],
-        case: Case,
-        answers: Sequence[str | None],
-        verdict: list[tuple[float, ...]] | str,
-        by_generation: dict[int, list[dict[str, Any]]],
-    ) -> None:
-        made = []
-        for place, answer in enumerate(answers):
-            scores = None if isinstance(verdict, str) else verdict[place]
-            failure = verdict if isinstance(verdict, str) else None
-            value, solved = 0.0, False
-            if scores is not None and answer is not None:
-                try:
-                    value = case.goal.value(case.problem, answer, scores)
-                    solved = case.goal.solved(case.problem, answer, scores)
-                except Exception as error:  # whatever a reward of a user's raises
-                    scores, failure = None, f"{type(error).__name__}: {error}"[:300]
-            made.append(
-                {
-                    "generation": row["number"],
-                    "case": case.name,
-                    "position": place + 1 + row["known"],
-                    "answer": answer,
-                    "scores": scores,
-                    "value": value,
-                    "solved": solved,
-                    "failure": failure,
-                }
-            )
+    def _record(self, row: dict[str, Any], verdict: Verdict, scored: dict[int, list[dict[str, Any]]]) -> None:
+        count = self.settings.answers - row["known"]
+        found = [Judged(None, failure=verdict)] * count if isinstance(verdict, str) else verdict
+        made = [
+            {
+                "generation": row["number"],
+                "of": count,
+                **{name: row[name] for name in ("case", "iteration", "operator", "parent")},
+                "number": row["first"] + place,
+                "position": place + 1 + row["known"],
+                **asdict(each),
+            }
+            for place, each in enumerate(found)
+        ]
         self.log.add_candidates(made)
-        by_generation[row["number"]] = made
+        scored[row["number"]] = made
 
-    def _tell(self, rows: Sequence[dict[str, Any]], by_generation: dict[int, list[dict[str, Any]]]) -> None:
+    def _tell(self, rows: Sequence[dict[str, Any]], scored: dict[int, list[dict[str, Any]]]) -> None:
         """Tell the strategies what came of an iteration, in the order in which it was asked for."""
         self.generations += len(rows)
-        told: dict[str, list[Candidate]] = {}
+        told: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
-            for each in by_generation[row["number"]]:
-                case = told.setdefault(row["case"], [])
-                number = len(self.found[row["case"]]) + len(case)
-                scores = None if each["scores"] is None else tuple(each["scores"])
-                case.append(
-                    Candidate(
-                        number,
-                        row["iteration"],
-                        row["operator"],
-                        row["parent"],
-                        each["position"],
-                        each["answer"],
-                        scores,
-                        each["value"],
-                        each["solved"],
-                        each["failure"],
-                    )
-                )
-        for name, found in told.items():
+            told.setdefault(row["case"], []).extend(scored[row["number"]])
+            spent = self.spent[row["case"]]
+            spent["generations"] += 1
+            spent["answers"] += self.settings.answers - row["known"]
+            spent["tokens"] += row["tokens"] or 0
+        for name, made in told.items():
+            found = [candidate_of(row) for row in made]
             self.found[name] += found
-            forms = [None if each.answer is None else self.task.normal_form(each.answer) for each in found]
-            self.strategies[name].tell(found, forms)
+            self.strategies[name].tell(found, [row["form"] for row in made])
+            if any(each.solved for each in found):
+                self.solved.add(name)
+
+
+def candidate_of(row: Mapping[str, Any]) -> Candidate:
+    """Return a candidate as it was logged."""
+    names = ("number", "iteration", "operator", "parent", "position", "answer", "scores", "value", "solved", "failure")
+    given = {name: row[name] for name in names}
+    return Candidate(**{**given, "scores": None if row["scores"] is None else tuple(row["scores"])})

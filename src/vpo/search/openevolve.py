@@ -10,17 +10,19 @@ import json
 import math
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from vpo.answers import write
 from vpo.errors import InputError
 from vpo.files import write_json, write_text
 from vpo.generate import Sampling
+from vpo.jobs import watch_parent
 from vpo.search.candidates import Case
-from vpo.search.goals import goals_of
-from vpo.search.judge import Item, Judge, Source
+from vpo.search.judge import Item, Judge, Judged, Source
 from vpo.search.log import Log
 from vpo.search.loop import Settings
 from vpo.tasks import Task
@@ -56,7 +58,6 @@ class Project:
         folder: of the project.
         case: its problem and goal.
         source: where the task comes from.
-        goal: the three lists of goals that `goals_of` takes, one of which has this one.
         endpoint: its address.
         model: its name there.
         sampling: how it is sampled.
@@ -67,7 +68,6 @@ class Project:
     folder: Path
     case: Case
     source: Source
-    goal: dict[str, list[str]]
     endpoint: str
     model: str
     sampling: Sampling
@@ -80,7 +80,8 @@ class Project:
 
         self.folder.mkdir(parents=True, exist_ok=True)
         write_json(self.folder / "config.yaml", self._config(settings))  # JSON is YAML
-        told = {"source": vars(self.source), "problem": self.case.problem.id, "goal": self.goal, "limit": self.limit}
+        told = {"source": asdict(self.source), "problem": self.case.problem.id, "goal": self.case.goal.name}
+        told["limit"] = self.limit
         write_text(self.folder / "evaluator.py", EVALUATOR.format(settings=json.dumps(told)))
         write_text(self.folder / "program.txt", "(none yet)")
         question = "\n\n".join(message["content"] for message in task.question(self.case.problem))
@@ -138,25 +139,18 @@ def evaluator(settings: str) -> Callable[[str], dict[str, float]]:
     """Return the function by which OpenEvolve scores an answer. It gives every metric, whatever the scorer does."""
     told = json.loads(settings)
     source = Source(**told["source"])
-    task, problems = source.load()
-    problem = problems[told["problem"]]
-    (goal,) = goals_of(task, **told["goal"])
+    names = source.load().task.names
     judges: list[Judge] = []  # one, in the process that scores first
 
     def evaluate(program_path: str) -> dict[str, float]:
         if not judges:
             judges.append(Judge(source, 1, told["limit"]))
-        text = Path(program_path).read_text(encoding="utf-8")
-        ((_, verdict),) = judges[0].score([Item(0, problem.id, [text])])
-        nothing = {**dict.fromkeys(task.names, 0.0), "combined_score": 0.0, "solved": 0.0, "failed": 1.0}
-        if isinstance(verdict, str):
-            return nothing
-        try:
-            value, solved = goal.value(problem, text, verdict[0]), goal.solved(problem, text, verdict[0])
-        except Exception:  # whatever a reward of a user's raises
-            return nothing
-        scores = dict(zip(task.names, verdict[0], strict=True))
-        return {**scores, "combined_score": value, "solved": float(solved), "failed": 0.0}
+        text = write([Path(program_path).read_text(encoding="utf-8")])
+        ((_, verdict),) = judges[0].judge([Item(0, told["problem"], told["goal"], text, 1)])
+        found = Judged(None, failure=verdict) if isinstance(verdict, str) else verdict[0]
+        scores = dict.fromkeys(names, 0.0) if found.scores is None else dict(zip(names, found.scores, strict=True))
+        facts = {"combined_score": found.value, "solved": float(found.solved), "failed": float(found.scores is None)}
+        return {**scores, **facts}
 
     return evaluate
 
@@ -173,25 +167,25 @@ def evolve(
         log: of the search.
         show: told after each case how many are done, and how many are solved.
     """
-    generations, candidates = log.read()
-    done = {row["case"] for row in generations}
-    solved = {row["case"] for row in candidates if row["solved"]}
-    number = len(generations)
-    for place, project in enumerate(projects):
-        if project.case.name not in done:
-            project.write(task, settings)
-            _run(project, settings)
-            rows, found = read_back(project, task, settings, number)
-            number += len(rows)
-            log.add_candidates(found)
-            log.add_generations(rows)
-            solved |= {row["case"] for row in found if row["solved"]}
-        show(place + 1, len(solved))
+    from vpo.search.siblings import newest_checkpoint
 
-
-def _run(project: Project, settings: Settings) -> None:
-    """Run a project to its end in a process of its own: OpenEvolve takes hold of signals, logs and random numbers."""
+    rows: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     steps = settings.iterations * settings.per_iteration
+    for place, project in enumerate(projects):
+        before = newest_checkpoint(project.folder / "out")
+        if before is None or before[0] < steps:
+            project.write(task, settings)
+            _run(project, settings, steps)
+        generations, candidates = read_back(project, task, settings, len(rows))
+        rows += generations
+        found += candidates
+        log.replace(rows, found)  # the projects have it all
+        show(place + 1, len({row["case"] for row in found if row["solved"]}))
+
+
+def _run(project: Project, settings: Settings, steps: int) -> None:
+    """Run a project to its end in a process of its own: OpenEvolve takes hold of signals, logs and random numbers."""
     process = multiprocessing.get_context("spawn").Process(target=run_project, args=(project.folder, settings, steps))
     process.start()
     try:
@@ -212,7 +206,8 @@ def _run(project: Project, settings: Settings) -> None:
 
 
 def run_project(folder: Path, settings: Settings, steps: int) -> None:
-    """Run a project, from its last checkpoint if it has one: the life of a process."""
+    """Run a project, from its last checkpoint if it has one: the life of a process, which ends with its parent."""
+    watch_parent(lambda: os.kill(os.getpid(), signal.SIGKILL))
     from openevolve.config import load_config
 
     from vpo.search.siblings import Siblings, newest_checkpoint
@@ -222,8 +217,6 @@ def run_project(folder: Path, settings: Settings, steps: int) -> None:
     before = newest_checkpoint(folder / "out")
     at, checkpoint = before if before else (0, None)
     _forget_after(folder, at)
-    if at >= steps:
-        return
     paths = [str(folder / name) for name in ("program.txt", "evaluator.py")]
     evolution = Siblings(*paths, load_config(folder / "config.yaml"), str(folder / "out"), answers=settings.answers)
     asyncio.run(evolution.run(iterations=steps - at, checkpoint_path=str(checkpoint) if checkpoint else None))
@@ -247,7 +240,9 @@ def read_back(
 
     path = project.folder / "out" / CHILDREN
     lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
+    steps = settings.iterations * settings.per_iteration
     children = sorted((json.loads(line) for line in lines), key=lambda row: row["iteration"])
+    children = [row for row in children if row["iteration"] <= steps]
     if not any(row["error"] is None for row in children):
         reason = children[0]["error"] if children else "it made no child"
         raise InputError(f"{project.folder}: OpenEvolve made nothing of {project.endpoint}: {reason}")
@@ -258,26 +253,20 @@ def read_back(
         if child["place"] == 0:
             iteration = (child["iteration"] - 1) // settings.per_iteration
             row = {"number": number + len(rows), "iteration": iteration, "case": project.case.name}
-            row |= {"operator": "openevolve", "parent": places.get(child["parent"]), "known": 0}
+            row |= {"operator": "openevolve", "parent": places.get(child["parent"]), "known": 0, "first": len(found)}
             row |= {"text": child["text"] or "", "tokens": child["tokens"], "failure": None}
             rows.append(row)
         metrics = child["metrics"] or {}
         failure = child["error"] or ("it was not scored" if metrics.get("failed") else None)
-        scores = None if failure else [metrics[name] for name in task.names]
-        found.append(
-            {
-                "generation": rows[-1]["number"],
-                "case": project.case.name,
-                "position": child["place"] + 1,
-                "answer": child["code"],
-                "scores": scores,
-                "value": 0.0 if failure else metrics["combined_score"],
-                "solved": bool(not failure and metrics["solved"]),
-                "failure": failure,
-            }
-        )
+        judged = Judged(child["code"], failure=failure)
+        if not failure:
+            scores = tuple(metrics[name] for name in task.names)
+            judged = Judged(child["code"], None, scores, metrics["combined_score"], bool(metrics["solved"]))
         if child["id"]:
-            places[child["id"]] = len(found) - 1
+            places[child["id"]] = len(found)
+        made = {name: rows[-1][name] for name in ("case", "iteration", "operator", "parent")}
+        made |= {"generation": rows[-1]["number"], "of": settings.answers, "number": len(found)}
+        found.append({**made, "position": child["place"] + 1, **asdict(judged)})
     for place, row in enumerate(rows):
         row |= {"place": place, "of": len(rows)}
     return rows, found

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from vpo.core.at_k import Interval
+from vpo.core.diversity import is_nondominated
 from vpo.core.simplex import Floats
 from vpo.errors import InputError
 from vpo.measure import intervals
-from vpo.search.log import CANDIDATES, GENERATIONS, SETTINGS
+from vpo.search.log import CANDIDATES, GENERATIONS, SETTINGS, read_rows
 
 UNITS = ("iterations", "answers", "generations", "tokens")
 
@@ -27,6 +28,7 @@ class Outcome:
         cases: names, the same in searches that can be compared.
         problems: the problem of each case, over which intervals are taken.
         solved_at: for each unit of budget, what each case had spent when it was solved; infinity where it never was.
+            Tokens are not among them where an endpoint did not count them.
         spent: for each unit, what each case spent in all.
         failures: how many candidates could not be scored, by reason.
     """
@@ -59,8 +61,8 @@ class Outcome:
         return list(found.values())
 
 
-def read_outcome(folder: Path, name: str | None = None) -> Outcome:
-    """Return what the search in a folder came to."""
+def read_outcome(folder: Path, iterations: int | None = None) -> Outcome:
+    """Return what the search in a folder came to, or had come to after some iterations."""
     if not (folder / SETTINGS).is_file():
         raise InputError(f"{folder}: there is no search here")
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
@@ -68,57 +70,68 @@ def read_outcome(folder: Path, name: str | None = None) -> Outcome:
     names = [f"{problem} {goal}" for problem, goal in cases]
     spent = {case: dict.fromkeys(UNITS, 0.0) for case in names}
     solved: dict[str, dict[str, float]] = {}
-    by_generation: dict[int, list[dict[str, Any]]] = {}
     failures: dict[str, int] = {}
-    for row in _rows(folder / CANDIDATES):
-        by_generation.setdefault(row["generation"], []).append(row)
-    for row in _rows(folder / GENERATIONS):
+    candidates = _by_generation(folder)
+    rows = [row for row in read_rows(folder / GENERATIONS) if iterations is None or row["iteration"] < iterations]
+    for row in rows:
         used = spent[row["case"]]
         used["iterations"] = row["iteration"] + 1
         used["generations"] += 1
-        used["tokens"] += row["tokens"]
-        for each in by_generation.get(row["number"], []):
+        used["tokens"] += row["tokens"] or 0
+        for each in candidates.get(row["number"], []):
             used["answers"] += 1
             if each["failure"]:
                 failures[each["failure"]] = failures.get(each["failure"], 0) + 1
             if each["solved"] and row["case"] not in solved:
                 solved[row["case"]] = dict(used)
     never = dict.fromkeys(UNITS, np.inf)
+    units = [unit for unit in UNITS if unit != "tokens" or all(row["tokens"] is not None for row in rows)]
     return Outcome(
-        name or folder.name,
+        folder.name,
         settings,
         tuple(names),
         tuple(problem for problem, _ in cases),
-        {unit: np.asarray([solved.get(case, never)[unit] for case in names]) for unit in UNITS},
-        {unit: np.asarray([spent[case][unit] for case in names]) for unit in UNITS},
+        {unit: np.asarray([solved.get(case, never)[unit] for case in names]) for unit in units},
+        {unit: np.asarray([spent[case][unit] for case in names]) for unit in units},
         failures,
     )
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+def _by_generation(folder: Path) -> dict[int, list[dict[str, Any]]]:
+    found: dict[int, list[dict[str, Any]]] = {}
+    for row in read_rows(folder / CANDIDATES):
+        found.setdefault(row["generation"], []).append(row)
+    return found
 
 
 def families_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Return for each case its candidates with their parents, `ancestor` true for those that led to what solved it."""
-    by_generation: dict[int, list[dict[str, Any]]] = {}
-    for row in _rows(folder / CANDIDATES):
-        by_generation.setdefault(row["generation"], []).append(row)
+    names = ("number", "iteration", "operator", "parent", "position", "answer", "value", "solved")
     families: dict[str, list[dict[str, Any]]] = {}
-    for row in _rows(folder / GENERATIONS):
-        members = families.setdefault(row["case"], [])
-        asked = {name: row[name] for name in ("iteration", "operator", "parent")}
-        for each in by_generation.get(row["number"], []):
-            kept = {name: each[name] for name in ("position", "answer", "value", "solved")}
-            members.append({"number": len(members), **asked, **kept, "ancestor": False})
+    for row in read_rows(folder / CANDIDATES):
+        families.setdefault(row["case"], []).append({**{name: row[name] for name in names}, "ancestor": False})
     for members in families.values():
+        members.sort(key=lambda each: int(each["number"]))
         line = next((each for each in members if each["solved"]), None)
         while line is not None:
             line["ancestor"] = True
             line = None if line["parent"] is None else members[line["parent"]]
     return families
+
+
+def archives_of(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return for each case the candidate of most value, and those that no other dominates; the first of equal ones."""
+    by_case: dict[str, list[dict[str, Any]]] = {}
+    for row in read_rows(folder / CANDIDATES):
+        if row["scores"] is not None:
+            by_case.setdefault(row["case"], []).append(row)
+    archives: dict[str, dict[str, Any]] = {}
+    for case, rows in by_case.items():
+        rows.sort(key=lambda row: int(row["number"]))
+        kept = is_nondominated(np.asarray([row["scores"] for row in rows], dtype=np.float64))
+        archive = [row for row, keep in zip(rows, kept, strict=True) if keep]
+        archives[case] = {"best": max(rows, key=lambda row: float(row["value"])), "archive": archive}
+    return archives
 
 
 def only_solved(outcomes: Sequence[Outcome]) -> list[list[int]]:

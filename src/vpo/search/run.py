@@ -21,14 +21,14 @@ from vpo.search.judge import Judge, Source, check_limits
 from vpo.search.log import Log
 from vpo.search.loop import Search, Settings
 from vpo.search.operators import check_operators, default_operators
-from vpo.search.outcome import Outcome, read_outcome
+from vpo.search.outcome import Outcome, archives_of, read_outcome
 from vpo.search.strategies import BestOfN, Evolve, Strategy
 from vpo.search.writers import EndpointWriter, ModelWriter, VllmWriter, Writer
 from vpo.tasks import get
 
 STRATEGIES = ("best_of_n", "evolve", "openevolve")
 BACKENDS = ("transformers", "vllm")
-ENDED = "ended.json"  # is there once a search went through its iterations
+ENDED, ARCHIVE = "ended.json", "archive.json"  # are there once a search went through its iterations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Request:
         parents: how `evolve` chooses them.
         size: of its population.
         features: objectives that span the map of `openevolve`, all by default.
-        iterations, per_iteration, seed: see `vpo.search.loop.Settings`.
+        iterations, budget, per_iteration, seed: see `vpo.search.loop.Settings`.
         tokens_per_answer: room for each.
         temperature, top_p, batch, thinking: see `vpo.generate.Sampling`.
         processes: that score; 0 for none but this one.
@@ -75,6 +75,7 @@ class Request:
     size: int = 20
     features: tuple[str, ...] = ()
     iterations: int = 100
+    budget: Mapping[str, int] = field(default_factory=dict)
     per_iteration: int = 3
     seed: int = 0
     tokens_per_answer: int | None = None
@@ -82,7 +83,7 @@ class Request:
     top_p: float = 1.0
     batch: int = 512
     thinking: bool = False
-    processes: int = 0
+    processes: int = 2
     limit: float = 60.0
 
     def __post_init__(self) -> None:
@@ -117,6 +118,7 @@ def search_into(folder: Path, request: Request, show: Callable[[int, int, int], 
     cases = [Case(problem, goal) for problem in problems for goal in goals]
     settings = Settings(
         iterations=request.iterations,
+        budget=request.budget,
         answers=answers,
         per_iteration=request.per_iteration,
         told=asked.target_in_prompt,
@@ -137,27 +139,40 @@ def search_into(folder: Path, request: Request, show: Callable[[int, int, int], 
     for feature in request.features:
         if feature not in task.names:
             raise InputError(f"features names {feature!r}, and the objectives are {', '.join(task.names)}")
-    noted = {name: value for name, value in asdict(request).items() if name not in ("iterations", "processes", "batch")}
+    free = ("iterations", "budget", "processes", "limit", "endpoint")  # these may change from call to call
+    noted = {name: value for name, value in asdict(request).items() if name not in free}
     noted |= {"answers": answers, "operators": operators, "task": found.task, "task_settings": found.settings}
-    source = Source(found.task, found.settings, request.split, request.count)
+    wanted = {"targets": request.targets, "conditions": request.conditions, "functions": request.rewards}
+    given = {kind: list(texts) for kind, texts in wanted.items()}
+    source = Source(found.task, found.settings, request.split, request.count, given)
     log = Log(folder, {**noted, "cases": [[case.problem.id, case.goal.name] for case in cases]})
     told = show or _silent
-    if request.strategy == "openevolve":
-        with locked(folder, "searching in this folder"):
-            projects = _projects(folder, request, cases, source, sampling, request.features or task.names)
-            openevolve.evolve(projects, task, settings, log, lambda done, solved: told(done, solved, len(cases)))
-            write_json(folder / ENDED, {"iterations": request.iterations, "ended": now()})
-        return read_outcome(folder)
     with locked(folder, "searching in this folder"):
-        judge = Judge(source, request.processes, request.limit)
-        try:
-            search = Search(_writer(request, found, sampling), task, cases, made, judge, log, settings)
-            for done, solved in enumerate(search.run(), start=1):
-                told(done, solved, len(cases))
-            write_json(folder / ENDED, {"iterations": request.iterations, "ended": now()})
-        finally:
-            judge.close()
-    return read_outcome(folder)
+        if not _went_through(folder, request):
+            if request.strategy == "openevolve":
+                projects = _projects(folder, request, cases, source, sampling, request.features or task.names)
+                openevolve.evolve(projects, task, settings, log, lambda done, solved: told(done, solved, len(cases)))
+            else:
+                judge = Judge(source, request.processes, request.limit)
+                try:
+                    search = Search(_writer(request, found, sampling), task, cases, made, judge, log, settings)
+                    for done, solved in enumerate(search.run(), start=1):
+                        told(done, solved, len(cases))
+                finally:
+                    judge.close()
+            write_json(folder / ARCHIVE, archives_of(folder))
+            ended = {"iterations": request.iterations, "budget": dict(request.budget), "ended": now()}
+            write_json(folder / ENDED, ended)
+    return read_outcome(folder, request.iterations)
+
+
+def _went_through(folder: Path, request: Request) -> bool:
+    """Return whether the search in a folder went through as many iterations as are asked for."""
+    path = folder / ENDED
+    if not path.is_file():
+        return False
+    known = json.loads(path.read_text(encoding="utf-8"))
+    return bool(known["iterations"] >= request.iterations and known["budget"] == dict(request.budget))
 
 
 @dataclass(frozen=True)
@@ -175,8 +190,7 @@ class SearchJob:
     @property
     def done(self) -> bool:
         """Whether it went through all of its iterations."""
-        path = self.folder / ENDED
-        return path.is_file() and json.loads(path.read_text(encoding="utf-8"))["iterations"] >= self.request.iterations
+        return _went_through(self.folder, self.request)
 
     @property
     def length(self) -> float:
@@ -212,28 +226,9 @@ def _projects(
     folder: Path, request: Request, cases: Sequence[Case], source: Source, sampling: Sampling, features: tuple[str, ...]
 ) -> list[openevolve.Project]:
     assert request.endpoint is not None
-    goals = {
-        "targets": list(request.targets),
-        "conditions": list(request.conditions),
-        "functions": list(request.rewards),
-    }
-    projects = []
-    for place, case in enumerate(cases):
-        goal = {kind: [text for text in texts if text == case.goal.name] for kind, texts in goals.items()}
-        projects.append(
-            openevolve.Project(
-                folder / openevolve.PROJECTS / str(place),
-                case,
-                source,
-                goal,
-                request.endpoint,
-                _served_name(request),
-                sampling,
-                features,
-                request.limit,
-            )
-        )
-    return projects
+    place = folder / openevolve.PROJECTS
+    told = (source, request.endpoint, _served_name(request), sampling, features, request.limit)
+    return [openevolve.Project(place / str(number), case, *told) for number, case in enumerate(cases)]
 
 
 def _served_name(request: Request) -> str:

@@ -1,6 +1,7 @@
 """What writes the completions of a search: a model in this process, or one behind an endpoint."""
 
 import os
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,8 @@ from vpo.generate import Sampling, complete, written_prompts
 from vpo.policies import Policy
 from vpo.search.operators import Ask
 
+SILENT = 3  # batches on end without any answer are enough
+
 
 @dataclass(frozen=True)
 class Written:
@@ -19,12 +22,12 @@ class Written:
 
     Attributes:
         text: the completion, its prefix included.
-        tokens: that were generated; 0 where nobody knows.
+        tokens: that were generated; None where nobody knows.
         failure: why there is none, if so.
     """
 
     text: str
-    tokens: int
+    tokens: int | None
     failure: str | None = None
 
 
@@ -94,9 +97,10 @@ class VllmWriter:
 
 
 class EndpointWriter:
-    """A model behind an OpenAI-compatible endpoint, asked several times at once.
+    """A model behind an OpenAI-compatible endpoint, asked several times at once, each time within a limit.
 
-    An ask that fails, after some tries, is a failure that is recorded; where all of a batch fail, the search stops.
+    An ask that fails, after some tries, is a failure that is recorded. Where nothing was ever answered, or whole
+    batches fail one after another, the search stops.
     """
 
     prefixes = False
@@ -109,8 +113,11 @@ class EndpointWriter:
             from openai import OpenAI
         except ImportError:
             raise InputError("an endpoint needs the package openai: pip install openai") from None
+        if sampling.thinking:
+            raise InputError("thinking cannot be asked of an endpoint: it is a setting of its server")
         self.address, self.model, self.sampling = address, model, sampling
-        self.at_once, self.tries = at_once, tries
+        self.at_once, self.tries, self.limit = at_once, tries, limit
+        self.answered, self.silent = False, 0  # whether it ever answered, and batches on end in which it did not
         key = os.environ.get("OPENAI_API_KEY", "none")
         self.client = OpenAI(base_url=address, api_key=key, timeout=limit, max_retries=0)
 
@@ -118,8 +125,11 @@ class EndpointWriter:
         """Return completions; the same again only as far as the endpoint keeps to the seed."""
         with ThreadPoolExecutor(self.at_once) as pool:
             found = list(pool.map(self._write, asks, range(seed, seed + len(asks))))
-        if found and all(each.failure for each in found):
-            raise InputError(f"{self.address}: none of {len(found)} asks was answered: {found[0].failure}")
+        failures = [each.failure for each in found if each.failure]
+        self.answered |= len(failures) < len(found)
+        self.silent = self.silent + 1 if len(failures) == len(found) else 0
+        if self.silent and (not self.answered or self.silent >= SILENT):
+            raise InputError(f"{self.address}: none of {len(found)} asks was answered: {failures[0]}")
         return found
 
     def _write(self, ask: Ask, seed: int) -> Written:
@@ -128,18 +138,41 @@ class EndpointWriter:
             if attempt:
                 time.sleep(min(2**attempt, 10))
             try:
-                answer = self.client.chat.completions.create(
-                    model=self.model,
-                    messages=ask.messages,  # type: ignore[arg-type]  # a role and a content each
-                    temperature=self.sampling.temperature,
-                    top_p=self.sampling.top_p,
-                    max_tokens=self.sampling.max_new_tokens,
-                    seed=seed,
-                )
-                text = answer.choices[0].message.content
-                if not isinstance(text, str):
-                    raise ValueError("the answer has no text")
-                return Written(text, answer.usage.completion_tokens if answer.usage else 0)
+                return self._within_limit(ask, seed)
             except Exception as error:  # of the network, of the server, of what it sent: all are one failed ask
                 failure = f"{type(error).__name__}: {error}"
         return Written("", 0, failure[:300])
+
+    def _within_limit(self, ask: Ask, seed: int) -> Written:
+        """Ask in a thread that is left alone if it takes too long: the client's own limit is for each read."""
+        found: list[Written | Exception] = []
+
+        def run() -> None:
+            try:
+                found.append(self._ask(ask, seed))
+            except Exception as error:  # is raised below, in the thread that waits
+                found.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(self.limit)
+        if not found:
+            raise TimeoutError(f"not answered within {self.limit:g} s")
+        if isinstance(found[0], Exception):
+            raise found[0]
+        return found[0]
+
+    def _ask(self, ask: Ask, seed: int) -> Written:
+        answer = self.client.chat.completions.create(
+            model=self.model,
+            messages=ask.messages,  # type: ignore[arg-type]  # a role and a content each
+            temperature=self.sampling.temperature,
+            top_p=self.sampling.top_p,
+            max_tokens=self.sampling.max_new_tokens,
+            seed=seed,
+        )
+        text = answer.choices[0].message.content
+        if not isinstance(text, str):
+            raise ValueError("the answer has no text")
+        plain = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates
+        return Written(plain, answer.usage.completion_tokens if answer.usage else None)
