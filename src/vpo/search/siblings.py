@@ -227,7 +227,8 @@ class _Turn:
         if self.completion is None:
             self.completion = await self.models.generate_with_context(system_message, messages, **settings)
             self.last_usage = self.models.last_usage
-        return parse(self.completion or "", self.answers)[self.place]
+        found = parse(self.completion or "", self.answers)[self.place]
+        return self.completion if found is None and self.answers == 1 else found  # one alone needs no tags
 
 
 def _child(
