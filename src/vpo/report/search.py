@@ -69,7 +69,7 @@ def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     counts = [[int((each.solved_at["iterations"] <= mark).sum()) for mark in shown] for each in outcomes]
     return [
         {
-            "title": "Solved within so many iterations",
+            "title": "Share solved within so many iterations",
             "head": ["search", *map(str, shown)],
             "rows": [
                 [name, *({**asdict(value), "certain": False} for value in row)]
@@ -77,7 +77,7 @@ def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
             ],
         },
         {
-            "title": f"The same as counts, of {len(outcomes[0].cases)}",
+            "title": f"Solved within so many iterations, of {len(outcomes[0].cases)}",
             "head": ["search", *map(str, shown)],
             "rows": [[name, *row] for name, row in zip(names, counts, strict=True)],
         },
