@@ -1,7 +1,7 @@
 """One search from a request: a model or an endpoint, problems, goals and a strategy, into a folder."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from vpo.search.operators import check_operators, default_operators
 from vpo.search.outcome import Outcome, archives_of, read_outcome
 from vpo.search.strategies import BestOfN, Evolve, Strategy
 from vpo.search.writers import EndpointWriter, ModelWriter, VllmWriter, Writer
-from vpo.tasks import get
+from vpo.tasks import Task, get
 
 STRATEGIES = ("best_of_n", "evolve", "openevolve")
 BACKENDS = ("transformers", "vllm")
@@ -98,6 +98,72 @@ class Request:
             )
 
 
+@dataclass(frozen=True)
+class Parts:
+    """All that a search is made of, chosen and checked.
+
+    Attributes:
+        found: the model.
+        task: what asks.
+        source: where the task, its problems and the goals come from.
+        cases: the problems, each with each goal.
+        settings: how the search goes.
+        sampling: how the model is sampled.
+        operators: of `evolve`, with their shares.
+    """
+
+    found: Located
+    task: Task[Any]
+    source: Source
+    cases: tuple[Case, ...]
+    settings: Settings
+    sampling: Sampling
+    operators: dict[str, float]
+
+
+def prepare(request: Request) -> Parts:
+    """Return the parts of a search: what is wrong with a request is refused here."""
+    check_limits(request.processes, request.limit)
+    found, answers = _located(request)
+    asked = found.format or PromptFormat(task=found.task)
+    asked.check_answers(answers)
+    task = get(found.task, **found.settings)
+    given = {"targets": request.targets, "conditions": request.conditions, "functions": request.rewards}
+    wanted = {kind: list(texts) for kind, texts in given.items()}
+    goals = goals_of(task, **wanted)
+    problems = task.problems(request.split, count=request.count)
+    if not problems:
+        raise InputError(f"there are no problems in split {request.split!r}")
+    for feature in request.features:
+        if feature not in task.names:
+            raise InputError(f"features names {feature!r}, and the objectives are {', '.join(task.names)}")
+    room = request.tokens_per_answer or asked.tokens_per_answer or TOKENS_PER_ANSWER
+    prefixes = request.endpoint is None
+    operators = dict(request.operators or default_operators(answers, prefixes=prefixes))
+    return Parts(
+        found,
+        task,
+        Source(found.task, found.settings, request.split, request.count, wanted),
+        tuple(Case(problem, goal) for problem in problems for goal in goals),
+        Settings(
+            iterations=request.iterations,
+            budget=request.budget,
+            answers=answers,
+            per_iteration=request.per_iteration,
+            told=asked.target_in_prompt,
+            seed=request.seed,
+        ),
+        Sampling(
+            temperature=request.temperature,
+            top_p=request.top_p,
+            max_new_tokens=room * answers,
+            batch=request.batch,
+            thinking=request.thinking,
+        ),
+        check_operators(operators, answers, prefixes=prefixes),
+    )
+
+
 def search_into(folder: Path, request: Request, show: Callable[[int, int, int], None] | None = None) -> Outcome:
     """Search, or go on with a search, in a folder, and return what it came to.
 
@@ -106,64 +172,57 @@ def search_into(folder: Path, request: Request, show: Callable[[int, int, int], 
         request: what to do.
         show: told after each iteration how many are done, how many cases are solved, and how many there are.
     """
-    check_limits(request.processes, request.limit)
-    found, answers = _located(request)
-    asked = found.format or PromptFormat(task=found.task)
-    asked.check_answers(answers)
-    task = get(found.task, **found.settings)
-    goals = goals_of(task, request.targets, request.conditions, request.rewards)
-    problems = task.problems(request.split, count=request.count)
-    if not problems:
-        raise InputError(f"there are no problems in split {request.split!r}")
-    cases = [Case(problem, goal) for problem in problems for goal in goals]
-    settings = Settings(
-        iterations=request.iterations,
-        budget=request.budget,
-        answers=answers,
-        per_iteration=request.per_iteration,
-        told=asked.target_in_prompt,
-        seed=request.seed,
-    )
-    room = request.tokens_per_answer or asked.tokens_per_answer or TOKENS_PER_ANSWER
-    sampling = Sampling(
-        temperature=request.temperature,
-        top_p=request.top_p,
-        max_new_tokens=room * answers,
-        batch=request.batch,
-        thinking=request.thinking,
-    )
-    prefixes = request.endpoint is None
-    operators = request.operators or default_operators(answers, prefixes=prefixes)
-    operators = check_operators(dict(operators), answers, prefixes=prefixes)
-    made = _strategy(request, operators)
-    for feature in request.features:
-        if feature not in task.names:
-            raise InputError(f"features names {feature!r}, and the objectives are {', '.join(task.names)}")
-    free = ("iterations", "budget", "processes", "limit", "endpoint")  # these may change from call to call
-    noted = {name: value for name, value in asdict(request).items() if name not in free}
-    noted |= {"answers": answers, "operators": operators, "task": found.task, "task_settings": found.settings}
-    wanted = {"targets": request.targets, "conditions": request.conditions, "functions": request.rewards}
-    given = {kind: list(texts) for kind, texts in wanted.items()}
-    source = Source(found.task, found.settings, request.split, request.count, given)
-    log = Log(folder, {**noted, "cases": [[case.problem.id, case.goal.name] for case in cases]})
-    told = show or _silent
+    parts = prepare(request)
+    made = _strategy(request, parts.operators)
+    log = Log(folder, _noted(request, parts))
     with locked(folder, "searching in this folder"):
         if not _went_through(folder, request):
             if request.strategy == "openevolve":
-                projects = _projects(folder, request, cases, source, sampling, request.features or task.names)
-                openevolve.evolve(projects, task, settings, log, lambda done, solved: told(done, solved, len(cases)))
+                _let_openevolve(folder, request, parts, log, show or _silent)
             else:
-                judge = Judge(source, request.processes, request.limit)
-                try:
-                    search = Search(_writer(request, found, sampling), task, cases, made, judge, log, settings)
-                    for done, solved in enumerate(search.run(), start=1):
-                        told(done, solved, len(cases))
-                finally:
-                    judge.close()
+                _search(request, parts, made, log, show or _silent)
             write_json(folder / ARCHIVE, archives_of(folder))
             ended = {"iterations": request.iterations, "budget": dict(request.budget), "ended": now()}
             write_json(folder / ENDED, ended)
     return read_outcome(folder, request.iterations)
+
+
+def _noted(request: Request, parts: Parts) -> dict[str, Any]:
+    """Return what makes a search the same search: all but what may change from call to call."""
+    free = ("iterations", "budget", "processes", "limit", "endpoint")
+    chosen = {"answers": parts.settings.answers, "operators": parts.operators}
+    chosen |= {"task": parts.found.task, "task_settings": parts.found.settings}
+    chosen["cases"] = [[case.problem.id, case.goal.name] for case in parts.cases]
+    return {**{name: value for name, value in asdict(request).items() if name not in free}, **chosen}
+
+
+def _search(
+    request: Request,
+    parts: Parts,
+    made: Callable[[], Strategy],
+    log: Log,
+    show: Callable[[int, int, int], None],
+) -> None:
+    judge = Judge(parts.source, request.processes, request.limit)
+    try:
+        writer = _writer(request, parts.found, parts.sampling)
+        search = Search(writer, parts.task, parts.cases, made, judge, log, parts.settings)
+        for done, solved in enumerate(search.run(), start=1):
+            show(done, solved, len(parts.cases))
+    finally:
+        judge.close()
+
+
+def _let_openevolve(
+    folder: Path, request: Request, parts: Parts, log: Log, show: Callable[[int, int, int], None]
+) -> None:
+    assert request.endpoint is not None
+    place = folder / openevolve.PROJECTS
+    features = request.features or parts.task.names
+    told = (parts.source, request.endpoint, _served_name(request), parts.sampling, features, request.limit)
+    projects = [openevolve.Project(place / str(number), case, *told) for number, case in enumerate(parts.cases)]
+    count = len(projects)
+    openevolve.evolve(projects, parts.task, parts.settings, log, lambda done, solved: show(done, solved, count))
 
 
 def _went_through(folder: Path, request: Request) -> bool:
@@ -220,15 +279,6 @@ def _located(request: Request) -> tuple[Located, int]:
 
 def _silent(done: int, solved: int, cases: int) -> None:
     """Show nothing."""
-
-
-def _projects(
-    folder: Path, request: Request, cases: Sequence[Case], source: Source, sampling: Sampling, features: tuple[str, ...]
-) -> list[openevolve.Project]:
-    assert request.endpoint is not None
-    place = folder / openevolve.PROJECTS
-    told = (source, request.endpoint, _served_name(request), sampling, features, request.limit)
-    return [openevolve.Project(place / str(number), case, *told) for number, case in enumerate(cases)]
 
 
 def _served_name(request: Request) -> str:
