@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vpo.files import whole_lines
 from vpo.runs import Run, is_run
 
 
@@ -26,8 +27,7 @@ def cost_of(folders: Sequence[Path]) -> Cost | None:
 
 
 def _of_run(run: Run) -> tuple[float, float, float]:
-    *lines, _ = run.metrics.read_text(encoding="utf-8").split("\n")  # the last may be half written
-    rows = [json.loads(line) for line in lines]
+    rows = [json.loads(line) for line in whole_lines(run.metrics)]
     lengths = [row["completions/mean_length"] for row in rows if "completions/mean_length" in row]  # of each batch
     rollouts = run.config().rollouts
     return rollouts * len(lengths), rollouts * sum(lengths), sum(row.get("step_time", 0.0) for row in rows)

@@ -55,6 +55,11 @@ def append_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
             left = left[file.write(left) :]
 
 
+def whole_lines(path: Path) -> list[str]:
+    """Return the lines of a log that `append_rows` wrote, without one that is half written; none without a file."""
+    return [line.decode() for line in path.read_bytes().split(b"\n")[:-1]] if path.is_file() else []
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole."""
     with replacing(path) as temporary:

@@ -11,7 +11,7 @@ from vpo.answers import write
 from vpo.search.judge import Item, Judge, Source, _text
 
 TASK = """
-import os, time
+import os, subprocess, time
 from dataclasses import dataclass
 from vpo.tasks import Objective, Task
 
@@ -36,6 +36,10 @@ class Wild(Task):
             raise RuntimeError("told to")
         if answer == "exit":
             raise SystemExit("told to")
+        if answer.startswith("/"):
+            child = subprocess.Popen(["sleep", "60"])
+            open(answer, "w").write(str(child.pid))
+            child.wait()
         while answer == "loop":
             pass
         return float("nan") if answer == "nan" else len(answer) / 10, 1.0
@@ -144,6 +148,20 @@ def test_processes_end_with_a_parent_that_is_killed(source, tmp_path):
     parent.stdout.close()
     deadline = time.monotonic() + 20
     while running(worker):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_what_a_scorer_starts_ends_with_it(source, tmp_path):
+    judge = Judge(source, 1, 1.0)
+    try:
+        (verdict,) = judged(judge, str(tmp_path / "pid")).values()
+    finally:
+        judge.close()
+    assert verdict == "not scored within 1 s"
+    started = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 10
+    while running(started):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 

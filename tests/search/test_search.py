@@ -131,6 +131,14 @@ def test_a_search_that_was_cut_off_anywhere_ends_the_same(whole, seed, tmp_path)
     same(folder, whole[0])
 
 
+def test_a_log_that_is_torn_inside_a_character_is_read(tmp_path):
+    from vpo.search.log import read_rows
+
+    log = tmp_path / "log.jsonl"
+    log.write_bytes('{"a": "é"}\n{"a": "é'.encode()[:-1])
+    assert read_rows(log) == [{"a": "é"}]
+
+
 def test_kill_9_in_the_middle_and_the_same_in_the_end(tmp_path):
     command = [sys.executable, "-W", "ignore", "-m", "vpo", "search", "embedded", "--task", "maze", "--set", "size=7"]
     command += ["--count", "6", "--target", "gold=1", "--answers", "3", "--iterations", "25", "--no-baseline"]
@@ -177,6 +185,8 @@ def test_a_budget_ends_a_case(unit, most, tmp_path):
     assert (outcome.spent[unit][unsolved] >= most).all()  # an iteration that is begun is finished
     assert (outcome.spent[unit] < most + 130).all()
     assert outcome.spent["iterations"].max() < 5
+    with pytest.raises(ValueError, match=r"there is another search in it already \(it differs in budget\)"):
+        search_into(tmp_path / "a", replace(SMALL, targets=("gold=1,diamond=1",), count=2))
 
 
 def test_a_policy_that_writes_no_answers_is_recorded(tmp_path, monkeypatch):

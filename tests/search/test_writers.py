@@ -132,6 +132,8 @@ def test_tokens_that_nobody_counts_are_not_counted(usage, tmp_path):
         )
         outcome = search_into(tmp_path / "a", request)
         again = search_into(tmp_path / "a", replace(request, iterations=2))
+        with pytest.raises(ValueError, match="a budget in tokens needs an endpoint that counts them"):
+            search_into(tmp_path / "b", replace(request, budget={"tokens": 1}))
     assert "tokens" not in outcome.spent
     assert again.spent["answers"].tolist() == [6]
 

@@ -54,11 +54,13 @@ def marks(outcomes: Sequence[Outcome]) -> list[int]:
 
 
 def _most(outcomes: Sequence[Outcome], unit: str) -> float:
-    """Return the largest budget up to which all is known: what a case that was not solved spent, the least of those."""
-    unsolved = [each.spent[unit][~np.isfinite(each.solved_at[unit])] for each in outcomes]
+    """Return the largest budget up to which all is known: what cases that were not solved spent, the least of those.
+
+    A case for which nothing was ever written spent no tokens, and says nothing.
+    """
+    unsolved = [each.spent[unit][~np.isfinite(each.solved_at[unit]) & (each.spent[unit] > 0)] for each in outcomes]
     least = [float(spent.min()) for spent in unsolved if len(spent)]
-    solved = [float(each.spent[unit].max()) for each in outcomes]
-    return max(1.0, min(least) if least else max(solved))
+    return max(1.0, min(least) if least else max(float(each.spent[unit].max()) for each in outcomes))
 
 
 def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -98,7 +100,7 @@ def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def _curves(outcomes: Sequence[Outcome], unit: str) -> dict[str, Any]:
-    """Return what each search solved by one unit of budget, up to what the most thorough case of each spent."""
+    """Return what each search solved by one unit of budget."""
     most = _most(outcomes, unit)
     least = min(1.0 if unit != "tokens" else most, *(float(each.solved_at[unit].min()) for each in outcomes))
     budgets = np.unique(np.geomspace(max(1.0, least), most, POINTS).round()).tolist()

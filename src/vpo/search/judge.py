@@ -8,6 +8,7 @@ here, without a limit: for tasks whose scoring is known to be quick.
 import math
 import multiprocessing
 import os
+import signal
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,8 +60,8 @@ class Item:
         number: by which the caller knows it.
         problem: its name.
         goal: its name.
-        text: the completion.
-        answers: that it was asked for.
+        text: the completion, or an answer that was cut out of one.
+        answers: that it was asked for; 0 for an answer that was cut out.
         known: how many of them were given to it.
     """
 
@@ -108,7 +109,8 @@ class Court:
     def judge(self, item: Item) -> Verdict:
         """Return what became of the answers of a generation, or what was raised."""
         try:
-            found = self.task.parse(item.text, item.answers)[item.known :]
+            cut = [item.text] if item.answers == 0 else self.task.parse(item.text, item.answers)
+            found = cut[item.known :]
             return [self._one(item, answer) for answer in found]
         except (Exception, SystemExit) as error:  # whatever a task of a user's raises
             return _said(error)
@@ -202,16 +204,12 @@ class Judge:
     def close(self) -> None:
         """End the processes."""
         for worker in self.workers:
-            worker.process.kill()
-            worker.process.join()
-            worker.pipe.close()
+            _end(worker)
         self.workers = []
 
     def _lost(self, worker: _Worker, reason: str, waiting: deque[Item]) -> Iterator[tuple[Item, Verdict]]:
         """Give up what a process had in hand first, give the rest to others, and start another in its place."""
-        worker.process.kill()
-        worker.process.join()
-        worker.pipe.close()
+        _end(worker)
         if not worker.ready:
             raise InputError(f"the processes that score could not load task {self.source.task} in {STARTING:g} s")
         item, *rest = worker.hand
@@ -238,9 +236,19 @@ class Judge:
         return _Worker(process, ours, time.monotonic() + STARTING)
 
 
+def _end(worker: _Worker) -> None:
+    """End a process, and with it what it started."""
+    with suppress(ProcessLookupError, PermissionError):  # it has no group of its own yet
+        os.killpg(worker.process.pid, signal.SIGKILL)
+    worker.process.kill()
+    worker.process.join()
+    worker.pipe.close()
+
+
 def serve(source: Source, pipe: Any) -> None:
     """Judge what comes through a pipe, until it is closed: the life of a process, which ends with its parent."""
-    watch_parent(lambda: os._exit(1))
+    os.setsid()  # so that it can be ended with all that a scorer starts
+    watch_parent(lambda: os.killpg(0, signal.SIGKILL))
     court = source.load()
     pipe.send("ready")
     while True:

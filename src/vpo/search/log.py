@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.errors import InputError
-from vpo.files import append_rows, write_json, write_text
+from vpo.files import append_rows, whole_lines, write_json, write_text
 
 SETTINGS, GENERATIONS, CANDIDATES = "search.json", "generations.jsonl", "candidates.jsonl"
 
@@ -27,7 +27,7 @@ class Log:
     """The folder of one search."""
 
     def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Make the folder, or open it; refuse one of a search with other settings that has begun."""
+        """Take a folder; refuse that of a search with other settings that has begun."""
         self.folder = folder
         path = folder / SETTINGS
         wanted = json.loads(json.dumps(settings))
@@ -39,7 +39,6 @@ class Log:
                     f"{folder}: there is another search in it already (it differs in {', '.join(sorted(changed))}): "
                     "choose another folder with --out"
                 )
-        folder.mkdir(parents=True, exist_ok=True)
         write_json(path, wanted)
 
     def read(self) -> tuple[list[dict[str, Any]], dict[int, list[dict[str, Any]]]]:
@@ -72,16 +71,12 @@ class Log:
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return the whole lines of a log."""
-    return [json.loads(line) for line in _lines(path)]
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
+    return [json.loads(line) for line in whole_lines(path)]
 
 
 def _keep(path: Path, wanted: Any) -> None:
     """Write a log anew without the lines that are not wanted, and without what was left of a last one."""
     if path.is_file():
-        text = "".join(f"{line}\n" for line in _lines(path) if wanted(json.loads(line)))
+        text = "".join(f"{line}\n" for line in whole_lines(path) if wanted(json.loads(line)))
         if len(text.encode()) < path.stat().st_size:
             write_text(path, text)

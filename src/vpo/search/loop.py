@@ -169,6 +169,8 @@ class Search:
             spent = self.spent[row["case"]]
             spent["generations"] += 1
             spent["answers"] += self.settings.answers - row["known"]
+            if row["tokens"] is None and "tokens" in self.settings.budget:
+                raise InputError("a budget in tokens needs an endpoint that counts them, and this one does not")
             spent["tokens"] += row["tokens"] or 0
         for name, made in told.items():
             found = [candidate_of(row) for row in made]

@@ -10,15 +10,15 @@ import json
 import math
 import multiprocessing
 import os
+import shutil
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vpo.answers import write
 from vpo.errors import InputError
-from vpo.files import write_json, write_text
+from vpo.files import whole_lines, write_json, write_text
 from vpo.generate import Sampling
 from vpo.jobs import watch_parent
 from vpo.search.candidates import Case
@@ -28,6 +28,7 @@ from vpo.search.loop import Settings
 from vpo.tasks import Task
 
 PROJECTS = "openevolve"
+SOLVED, FAILED = "vpo_solved", "vpo_failed"  # metrics besides the objectives
 EVALUATOR = '''"""Scores an answer: every objective, and as combined_score what the goal gives it."""
 
 from vpo.search.openevolve import evaluator
@@ -80,13 +81,15 @@ class Project:
 
         self.folder.mkdir(parents=True, exist_ok=True)
         write_json(self.folder / "config.yaml", self._config(settings))  # JSON is YAML
+        if "combined_score" in task.names:
+            raise InputError("OpenEvolve has a metric combined_score of its own: give the objective another name")
         told = {"source": asdict(self.source), "problem": self.case.problem.id, "goal": self.case.goal.name}
         told["limit"] = self.limit
         write_text(self.folder / "evaluator.py", EVALUATOR.format(settings=json.dumps(told)))
         write_text(self.folder / "program.txt", "(none yet)")
         question = "\n\n".join(message["content"] for message in task.question(self.case.problem))
-        escaped = question.replace("{", "{{").replace("}", "}}")
-        text = TEMPLATE.format(question=escaped, goal=self.case.goal.name)
+        question, goal = (text.replace("{", "{{").replace("}", "}}") for text in (question, self.case.goal.name))
+        text = TEMPLATE.format(question=question, goal=goal)
         ask_for(settings.answers, self.folder / "templates", text)
 
     def _config(self, settings: Settings) -> dict[str, Any]:
@@ -145,12 +148,15 @@ def evaluator(settings: str) -> Callable[[str], dict[str, float]]:
     def evaluate(program_path: str) -> dict[str, float]:
         if not judges:
             judges.append(Judge(source, 1, told["limit"]))
-        text = write([Path(program_path).read_text(encoding="utf-8")])
-        ((_, verdict),) = judges[0].judge([Item(0, told["problem"], told["goal"], text, 1)])
+        text = Path(program_path).read_text(encoding="utf-8")
+        try:
+            ((_, verdict),) = judges[0].judge([Item(0, told["problem"], told["goal"], text, 0)])
+        except InputError as error:  # its process could not start; the next one may
+            judges.pop().close()
+            verdict = str(error)
         found = Judged(None, failure=verdict) if isinstance(verdict, str) else verdict[0]
         scores = dict.fromkeys(names, 0.0) if found.scores is None else dict(zip(names, found.scores, strict=True))
-        facts = {"combined_score": found.value, "solved": float(found.solved), "failed": float(found.scores is None)}
-        return {**scores, **facts}
+        return {**scores, "combined_score": found.value, SOLVED: float(found.solved), FAILED: float(not found.scores)}
 
     return evaluate
 
@@ -167,14 +173,12 @@ def evolve(
         log: of the search.
         show: told after each case how many are done, and how many are solved.
     """
-    from vpo.search.siblings import newest_checkpoint
-
     rows: list[dict[str, Any]] = []
     found: list[dict[str, Any]] = []
     steps = settings.iterations * settings.per_iteration
+    steps = min([steps, *(most * UNITS[unit](settings) for unit, most in settings.budget.items())])
     for place, project in enumerate(projects):
-        before = newest_checkpoint(project.folder / "out")
-        if before is None or before[0] < steps:
+        if not _done(project, steps):
             project.write(task, settings)
             _run(project, settings, steps)
         generations, candidates = read_back(project, task, settings, len(rows))
@@ -184,9 +188,31 @@ def evolve(
         show(place + 1, len({row["case"] for row in found if row["solved"]}))
 
 
+# What one of a budget's units is worth in children.
+UNITS: dict[str, Callable[[Settings], int]] = {"answers": lambda _: 1, "generations": lambda settings: settings.answers}
+
+
+def _children(project: Project) -> list[dict[str, Any]]:
+    """Return what a project came to so far, by iterations."""
+    from vpo.search.siblings import CHILDREN
+
+    rows = [json.loads(line) for line in whole_lines(project.folder / "out" / CHILDREN)]
+    return sorted(rows, key=lambda row: int(row["iteration"]))
+
+
+def _done(project: Project, steps: int) -> bool:
+    """Return whether a project is solved, or has come as far as it should."""
+    children = _children(project)
+    solved = any((row["metrics"] or {}).get(SOLVED) for row in children)
+    return solved or {row["iteration"] for row in children} >= set(range(1, steps + 1))
+
+
 def _run(project: Project, settings: Settings, steps: int) -> None:
     """Run a project to its end in a process of its own: OpenEvolve takes hold of signals, logs and random numbers."""
-    process = multiprocessing.get_context("spawn").Process(target=run_project, args=(project.folder, settings, steps))
+    task = (project.source.task, project.source.settings)
+    process = multiprocessing.get_context("spawn").Process(
+        target=run_project, args=(project.folder, settings.answers, task, steps)
+    )
     process.start()
     try:
         process.join(steps * 2 * (project.limit + WAITING))
@@ -203,9 +229,16 @@ def _run(project: Project, settings: Settings, steps: int) -> None:
         raise InputError(
             f"{project.folder}: OpenEvolve ended with exit code {process.exitcode}: see what it said above"
         )
+    children = _children(project)
+    if not any(row["text"] for row in children):
+        shutil.rmtree(project.folder / "out")  # or it would not ask again
+        reason = children[0]["error"] if children else "it made no child"
+        raise InputError(f"{project.folder}: OpenEvolve made nothing of {project.endpoint}: {reason}")
+    if not _done(project, steps):
+        raise InputError(f"{project.folder}: OpenEvolve stopped before its end; go on with the same command")
 
 
-def run_project(folder: Path, settings: Settings, steps: int) -> None:
+def run_project(folder: Path, answers: int, task: tuple[str, dict[str, Any]], steps: int) -> None:
     """Run a project, from its last checkpoint if it has one: the life of a process, which ends with its parent."""
     watch_parent(lambda: os.kill(os.getpid(), signal.SIGKILL))
     from openevolve.config import load_config
@@ -218,7 +251,8 @@ def run_project(folder: Path, settings: Settings, steps: int) -> None:
     at, checkpoint = before if before else (0, None)
     _forget_after(folder, at)
     paths = [str(folder / name) for name in ("program.txt", "evaluator.py")]
-    evolution = Siblings(*paths, load_config(folder / "config.yaml"), str(folder / "out"), answers=settings.answers)
+    config = load_config(folder / "config.yaml")
+    evolution = Siblings(*paths, config, str(folder / "out"), answers=answers, task=task, until=SOLVED)
     asyncio.run(evolution.run(iterations=steps - at, checkpoint_path=str(checkpoint) if checkpoint else None))
 
 
@@ -228,24 +262,16 @@ def _forget_after(folder: Path, iteration: int) -> None:
 
     path = folder / "out" / CHILDREN
     if path.is_file():
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
-        write_text(path, "".join(json.dumps(row) + "\n" for row in rows if row["iteration"] <= iteration))
+        kept = [line for line in whole_lines(path) if json.loads(line)["iteration"] <= iteration]
+        write_text(path, "".join(f"{line}\n" for line in kept))
 
 
 def read_back(
     project: Project, task: Task[Any], settings: Settings, number: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the generations and candidates of a case, as the log has them, up to what solved it."""
-    from vpo.search.siblings import CHILDREN
-
-    path = project.folder / "out" / CHILDREN
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
+    """Return the generations and candidates of a case, as the log has them."""
     steps = settings.iterations * settings.per_iteration
-    children = sorted((json.loads(line) for line in lines), key=lambda row: row["iteration"])
-    children = [row for row in children if row["iteration"] <= steps]
-    if not any(row["error"] is None for row in children):
-        reason = children[0]["error"] if children else "it made no child"
-        raise InputError(f"{project.folder}: OpenEvolve made nothing of {project.endpoint}: {reason}")
+    children = [row for row in _children(project) if row["iteration"] <= steps]
     rows: list[dict[str, Any]] = []
     found: list[dict[str, Any]] = []
     places: dict[str, int] = {}  # of programs among the candidates
@@ -254,14 +280,15 @@ def read_back(
             iteration = (child["iteration"] - 1) // settings.per_iteration
             row = {"number": number + len(rows), "iteration": iteration, "case": project.case.name}
             row |= {"operator": "openevolve", "parent": places.get(child["parent"]), "known": 0, "first": len(found)}
-            row |= {"text": child["text"] or "", "tokens": child["tokens"], "failure": None}
+            failed = None if child["text"] else child["error"]
+            row |= {"text": child["text"] or "", "tokens": child["tokens"], "failure": failed}
             rows.append(row)
         metrics = child["metrics"] or {}
-        failure = child["error"] or ("it was not scored" if metrics.get("failed") else None)
+        failure = child["error"] or (None if metrics.get(FAILED) == 0 else "it was not scored")
         judged = Judged(child["code"], failure=failure)
         if not failure:
             scores = tuple(metrics[name] for name in task.names)
-            judged = Judged(child["code"], None, scores, metrics["combined_score"], bool(metrics["solved"]))
+            judged = Judged(child["code"], None, scores, metrics["combined_score"], bool(metrics[SOLVED]))
         if child["id"]:
             places[child["id"]] = len(found)
         made = {name: rows[-1][name] for name in ("case", "iteration", "operator", "parent")}

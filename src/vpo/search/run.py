@@ -92,6 +92,10 @@ class Request:
             raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}, not {self.strategy!r}")
         if self.backend not in BACKENDS:
             raise InputError(f"backend must be {' or '.join(BACKENDS)}, not {self.backend!r}")
+        if self.endpoint is not None and self.thinking:
+            raise InputError("thinking cannot be asked of an endpoint: it is a setting of its server")
+        if self.strategy == "openevolve" and (self.operators is not None or "tokens" in self.budget):
+            raise InputError("strategy openevolve has operators of its own, and no budget in tokens")
         if self.strategy == "openevolve" and self.endpoint is None:
             raise InputError(
                 "strategy openevolve needs an endpoint: serve the model by vpo serve, and give its address"
@@ -174,22 +178,22 @@ def search_into(folder: Path, request: Request, show: Callable[[int, int, int], 
     """
     parts = prepare(request)
     made = _strategy(request, parts.operators)
-    log = Log(folder, _noted(request, parts))
+    folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, "searching in this folder"):
+        log = Log(folder, _noted(request, parts))
         if not _went_through(folder, request):
             if request.strategy == "openevolve":
                 _let_openevolve(folder, request, parts, log, show or _silent)
             else:
                 _search(request, parts, made, log, show or _silent)
             write_json(folder / ARCHIVE, archives_of(folder))
-            ended = {"iterations": request.iterations, "budget": dict(request.budget), "ended": now()}
-            write_json(folder / ENDED, ended)
+            write_json(folder / ENDED, {"iterations": request.iterations, "ended": now()})
     return read_outcome(folder, request.iterations)
 
 
 def _noted(request: Request, parts: Parts) -> dict[str, Any]:
     """Return what makes a search the same search: all but what may change from call to call."""
-    free = ("iterations", "budget", "processes", "limit", "endpoint")
+    free = ("iterations", "processes", "limit", "endpoint")
     chosen = {"answers": parts.settings.answers, "operators": parts.operators}
     chosen |= {"task": parts.found.task, "task_settings": parts.found.settings}
     chosen["cases"] = [[case.problem.id, case.goal.name] for case in parts.cases]
@@ -228,10 +232,7 @@ def _let_openevolve(
 def _went_through(folder: Path, request: Request) -> bool:
     """Return whether the search in a folder went through as many iterations as are asked for."""
     path = folder / ENDED
-    if not path.is_file():
-        return False
-    known = json.loads(path.read_text(encoding="utf-8"))
-    return bool(known["iterations"] >= request.iterations and known["budget"] == dict(request.budget))
+    return path.is_file() and json.loads(path.read_text(encoding="utf-8"))["iterations"] >= request.iterations
 
 
 @dataclass(frozen=True)
@@ -283,7 +284,7 @@ def _silent(done: int, solved: int, cases: int) -> None:
 
 def _served_name(request: Request) -> str:
     """Return by what name an endpoint knows a model: as `vpo serve` calls it, where it is here."""
-    return Path(request.model).name if Path(request.model).exists() else request.model
+    return Path(request.model).absolute().name if Path(request.model).exists() else request.model
 
 
 def _writer(request: Request, found: Located, sampling: Sampling) -> Writer:

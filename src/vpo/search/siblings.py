@@ -6,23 +6,30 @@
 OpenEvolve makes one child of a response. Here a completion with m answers, in the tags of `vpo.answers`, makes m
 children of the same parent, each an iteration of its own: 60 iterations are 20 completions of 3 answers. `ask_for`
 writes the template that asks for them. What each iteration came to, a failed one too, is a line of ``children.jsonl``.
+With a task, answers are cut out of completions as the task does it, and taken as they are; else they are programs, read
+as OpenEvolve reads a response.
 """
 
 import itertools
 import json
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from openevolve import OpenEvolve
 from openevolve import process_parallel as parallel
+from openevolve.utils import code_utils
 
 from vpo.answers import instruction, parse
 from vpo.core.arrays import whole_number
 from vpo.files import append_rows
+from vpo.jobs import watch_parent
+from vpo.tasks import Task, get
 
 CHILDREN = "children.jsonl"
 REWRITE = """# Scores of the current program
@@ -63,10 +70,25 @@ def ask_for(answers: int, folder: Path, text: str = REWRITE) -> None:
 class Siblings(OpenEvolve):  # type: ignore[misc]  # openevolve is not looked into
     """`openevolve.OpenEvolve` whose completions hold m answers, each of which becomes a child."""
 
-    def __init__(self, *args: Any, answers: int, **settings: Any) -> None:
-        """Take what `OpenEvolve` takes, and how many answers a completion holds."""
+    def __init__(
+        self,
+        *args: Any,
+        answers: int,
+        task: tuple[str, dict[str, Any]] | None = None,
+        until: str | None = None,
+        **settings: Any,
+    ) -> None:
+        """Take what `OpenEvolve` takes, and how a completion is cut up.
+
+        Args:
+            args: of `OpenEvolve`.
+            answers: that a completion holds.
+            task: the name of a task and its settings, where answers are those of a task.
+            until: a metric; the run ends once it is 1.
+            settings: of `OpenEvolve`.
+        """
         super().__init__(*args, **settings)
-        self.answers = whole_number(answers, "answers", 1)
+        self.answers, self.task, self.until = whole_number(answers, "answers", 1), task, until
         self.parallel_controller: Any
 
     async def _run_evolution_with_checkpoints(
@@ -81,14 +103,15 @@ class Siblings(OpenEvolve):  # type: ignore[misc]  # openevolve is not looked in
             self.evolution_tracer,
             file_suffix=self.config.file_suffix,
             island_selector=self.island_selector,
-            answers=self.answers,
+            cutting=Cutting(self.answers, self.task),
+            until=self.until,
             log=Path(self.output_dir) / CHILDREN,
         )
         self.parallel_controller.start()
         await super()._run_evolution_with_checkpoints(start_iteration, max_iterations, target_score)
-        # OpenEvolve saves only where an iteration that is due succeeds.
+        # OpenEvolve saves only where an iteration that is due succeeds. A run that was stopped has not come so far.
         last = start_iteration + max_iterations - 1
-        if last % self.config.checkpoint_interval:
+        if last % self.config.checkpoint_interval and not self.parallel_controller.shutdown_event.is_set():
             self._save_checkpoint(last)
 
 
@@ -103,6 +126,26 @@ def newest_checkpoint(output: Path) -> tuple[int, Path] | None:
     return max(found, default=None)
 
 
+@dataclass(frozen=True)
+class Cutting:
+    """How answers are cut out of a completion: how many, and by which task."""
+
+    answers: int
+    task: tuple[str, dict[str, Any]] | None = None
+
+    def cut(self, completion: str) -> list[str | None]:
+        """Return the answers; a single program needs no tags."""
+        if self.task is not None:
+            return _loaded(self.task[0], json.dumps(self.task[1])).parse(completion, self.answers)
+        found = parse(completion, self.answers)
+        return [completion] if found == [None] else found
+
+
+@cache
+def _loaded(name: str, settings: str) -> Task[Any]:
+    return get(name, **json.loads(settings))
+
+
 @dataclass
 class _Group:
     """The siblings that come of one completion.
@@ -112,7 +155,7 @@ class _Group:
         snapshot: of the database when it was asked for.
         parent: of all of them.
         inspirations: other programs that the prompt showed.
-        first: the iteration that asks; its result, and the completion.
+        first: the iteration that asks.
         places: of the siblings that are still to come.
     """
 
@@ -120,16 +163,16 @@ class _Group:
     snapshot: dict[str, Any]
     parent: str
     inspirations: list[str]
-    first: "Future[tuple[Any, str | None]]"
+    first: "Future[_Made]"
     places: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
 
 class _Controller(parallel.ProcessParallelController):  # type: ignore[misc]  # openevolve is not looked into
     """Submits the siblings of a completion as iterations that wait for the one that asks."""
 
-    def __init__(self, *args: Any, answers: int, log: Path, **settings: Any) -> None:
+    def __init__(self, *args: Any, cutting: Cutting, until: str | None, log: Path, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.answers, self.log = answers, log
+        self.cutting, self.until, self.log = cutting, until, log
         self.groups: dict[int, _Group] = {}
         self.numbers = itertools.count()
         self.writing = threading.Lock()
@@ -137,14 +180,14 @@ class _Controller(parallel.ProcessParallelController):  # type: ignore[misc]  # 
     def _submit_iteration(self, iteration: int, island_id: int | None = None) -> "Future[Any] | None":
         island = self.database.current_island if island_id is None else island_id
         group = self.groups.get(island)
-        place = next(group.places) if group else self.answers
-        if group and place < self.answers:
+        place = next(group.places) if group else self.cutting.answers
+        if group and place < self.cutting.answers:
             return self._after(group, iteration, place)
         try:
             parent, shown = self.database.sample_from_island(island, self.config.prompt.num_diverse_programs)
             snapshot = {**self._create_database_snapshot(), "sampling_island": island}
             names = [program.id for program in shown]
-            first = self.executor.submit(_child, iteration, snapshot, parent.id, names, self.answers, 0, None)
+            first = self.executor.submit(_child, iteration, snapshot, parent.id, names, self.cutting, 0, None)
         except Exception as error:  # as OpenEvolve does
             parallel.logger.error(f"iteration {iteration} could not be submitted: {error}")
             return None
@@ -153,19 +196,18 @@ class _Controller(parallel.ProcessParallelController):  # type: ignore[misc]  # 
 
     def _after(self, group: _Group, iteration: int, place: int) -> "Future[Any]":
         """Return the result of a sibling, which is submitted once the completion is there."""
-        chained: Future[tuple[Any, str | None]] = Future()
+        chained: Future[_Made] = Future()
         chained.set_running_or_notify_cancel()
 
-        def go(first: "Future[tuple[Any, str | None]]") -> None:
+        def go(first: "Future[_Made]") -> None:
             try:
-                result, completion = first.result()
-                if completion is None:  # the call failed, and with it all siblings
-                    failed = parallel.SerializableResult(error=result.error, iteration=iteration)
-                    chained.set_result((failed, None))
+                made = first.result()
+                if made.completion is None:  # the call failed, and with it all siblings
+                    failed = parallel.SerializableResult(error=made.result.error, iteration=iteration)
+                    chained.set_result(_Made(failed, None, None))
                     return
-                own = self.executor.submit(
-                    _child, iteration, group.snapshot, group.parent, group.inspirations, self.answers, place, completion
-                )
+                told = (group.snapshot, group.parent, group.inspirations, self.cutting, place, made.completion)
+                own = self.executor.submit(_child, iteration, *told)
                 own.add_done_callback(lambda done: _settle(chained, done.result))
             except BaseException as error:  # a future that never ends would hang the run
                 chained.set_exception(error)
@@ -173,32 +215,33 @@ class _Controller(parallel.ProcessParallelController):  # type: ignore[misc]  # 
         group.first.add_done_callback(go)
         return self._noted(chained, group, iteration, place)
 
-    def _noted(
-        self, found: "Future[tuple[Any, str | None]]", group: _Group, iteration: int, place: int
-    ) -> "Future[Any]":
+    def _noted(self, found: "Future[_Made]", group: _Group, iteration: int, place: int) -> "Future[Any]":
         """Return what OpenEvolve waits for, a result alone, once it is written down."""
         outer: Future[Any] = Future()
         outer.set_running_or_notify_cancel()
 
-        def note(done: "Future[tuple[Any, str | None]]") -> None:
+        def note(done: "Future[_Made]") -> None:
             def get() -> Any:
-                result, completion = done.result()
-                program = result.child_program_dict or {}
+                made = done.result()
+                program = made.result.child_program_dict or {}
+                metrics = program.get("metrics") or {}
                 row = {
                     "iteration": iteration,
                     "completion": group.number,
                     "place": place,
-                    "text": completion if place == 0 else None,
-                    "tokens": (result.token_usage or {}).get("completion_tokens", 0),
+                    "text": made.completion if place == 0 else None,
+                    "tokens": made.tokens if place == 0 else 0,
                     "id": program.get("id"),
                     "parent": group.parent,
                     "code": program.get("code"),
-                    "metrics": program.get("metrics"),
-                    "error": result.error,
+                    "metrics": metrics or None,
+                    "error": made.result.error,
                 }
                 with self.writing:
                     append_rows(self.log, [row])
-                return result
+                if self.until is not None and metrics.get(self.until) == 1:
+                    self.shutdown_event.set()
+                return made.result
 
             _settle(outer, get)
 
@@ -213,11 +256,20 @@ def _settle(future: "Future[Any]", get: Callable[[], Any]) -> None:
         future.set_exception(error)
 
 
+@dataclass(frozen=True)
+class _Made:
+    """What an iteration came to: its result, the whole completion, and the tokens of that, None if nobody knows."""
+
+    result: Any
+    completion: str | None
+    tokens: int | None
+
+
 class _Turn:
     """Stands for the models during one iteration: asks for a completion unless one is there, and gives one answer."""
 
-    def __init__(self, models: Any, answers: int, place: int, completion: str | None) -> None:
-        self.models, self.answers, self.place, self.completion = models, answers, place, completion
+    def __init__(self, models: Any, cutting: Cutting, place: int, completion: str | None) -> None:
+        self.models, self.cutting, self.place, self.completion = models, cutting, place, completion
         self.last_usage: Any = None
 
     async def generate_with_context(
@@ -227,8 +279,7 @@ class _Turn:
         if self.completion is None:
             self.completion = await self.models.generate_with_context(system_message, messages, **settings)
             self.last_usage = self.models.last_usage
-        found = parse(self.completion or "", self.answers)[self.place]
-        return self.completion if found is None and self.answers == 1 else found  # one alone needs no tags
+        return self.cutting.cut(self.completion or "")[self.place]
 
 
 def _child(
@@ -236,16 +287,30 @@ def _child(
     snapshot: dict[str, Any],
     parent: str,
     inspirations: Sequence[str],
-    answers: int,
+    cutting: Cutting,
     place: int,
     completion: str | None,
-) -> tuple[Any, str | None]:
-    """Make one child in a process of OpenEvolve's; return its result and the whole completion."""
+) -> _Made:
+    """Make one child in a process of OpenEvolve's, which ends with its parent."""
+    _watch_once()
     parallel._lazy_init_worker_components()
-    models = parallel._worker_llm_ensemble
-    turn = _Turn(models, answers, place, completion)
+    models, read = parallel._worker_llm_ensemble, code_utils.parse_full_rewrite
+    turn = _Turn(models, cutting, place, completion)
     parallel._worker_llm_ensemble = turn
+    if cutting.task is not None:
+        code_utils.parse_full_rewrite = _as_it_is
     try:
-        return parallel._run_iteration_worker(iteration, snapshot, parent, list(inspirations)), turn.completion
+        result = parallel._run_iteration_worker(iteration, snapshot, parent, list(inspirations))
     finally:
-        parallel._worker_llm_ensemble = models
+        parallel._worker_llm_ensemble, code_utils.parse_full_rewrite = models, read
+    tokens = (turn.last_usage or {}).get("completion_tokens")
+    return _Made(result, turn.completion, 0 if turn.completion is None else tokens)
+
+
+def _as_it_is(response: str, language: str) -> str:
+    return response
+
+
+@cache
+def _watch_once() -> None:
+    watch_parent(lambda: os._exit(1))

@@ -113,18 +113,23 @@ class EndpointWriter:
             from openai import OpenAI
         except ImportError:
             raise InputError("an endpoint needs the package openai: pip install openai") from None
-        if sampling.thinking:
-            raise InputError("thinking cannot be asked of an endpoint: it is a setting of its server")
         self.address, self.model, self.sampling = address, model, sampling
         self.at_once, self.tries, self.limit = at_once, tries, limit
+        self.stopping = False
         self.answered, self.silent = False, 0  # whether it ever answered, and batches on end in which it did not
         key = os.environ.get("OPENAI_API_KEY", "none")
         self.client = OpenAI(base_url=address, api_key=key, timeout=limit, max_retries=0)
 
     def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
         """Return completions; the same again only as far as the endpoint keeps to the seed."""
+        self.stopping = False
         with ThreadPoolExecutor(self.at_once) as pool:
-            found = list(pool.map(self._write, asks, range(seed, seed + len(asks))))
+            try:
+                found = list(pool.map(self._write, asks, range(seed, seed + len(asks))))
+            except KeyboardInterrupt:
+                self.stopping = True  # the threads need not be waited for
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         failures = [each.failure for each in found if each.failure]
         self.answered |= len(failures) < len(found)
         self.silent = self.silent + 1 if len(failures) == len(found) else 0
@@ -136,7 +141,7 @@ class EndpointWriter:
         failure = ""
         for attempt in range(self.tries):
             if attempt:
-                time.sleep(min(2**attempt, 10))
+                self._wait(min(2**attempt, 10))
             try:
                 return self._within_limit(ask, seed)
             except Exception as error:  # of the network, of the server, of what it sent: all are one failed ask
@@ -153,14 +158,19 @@ class EndpointWriter:
             except Exception as error:  # is raised below, in the thread that waits
                 found.append(error)
 
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        thread.join(self.limit)
+        threading.Thread(target=run, daemon=True).start()
+        self._wait(self.limit, found)
         if not found:
             raise TimeoutError(f"not answered within {self.limit:g} s")
         if isinstance(found[0], Exception):
             raise found[0]
         return found[0]
+
+    def _wait(self, seconds: float, found: Sequence[object] = ()) -> None:
+        """Wait for some time, for something to be found, or until somebody stops the search."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not found and not self.stopping:
+            time.sleep(0.01)
 
     def _ask(self, ask: Ask, seed: int) -> Written:
         answer = self.client.chat.completions.create(
