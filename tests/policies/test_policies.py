@@ -100,6 +100,32 @@ def test_the_shipped_policies_arrive_and_cover_both_corners(size, arrives):
         assert (scores[..., 2].max(axis=1) > 0).mean() >= 0.9
 
 
+def test_a_policy_may_be_wider_than_the_shipped_one(tmp_path):
+    build_maze(tmp_path / "wide", size=7, mazes=4, steps=1, batch=4, width=64)
+    config = load(str(tmp_path / "wide")).model.config
+    assert (config.num_hidden_layers, config.hidden_size, config.num_attention_heads) == (3, 64, 2)
+    for width in (0, 33):
+        with pytest.raises(ValueError, match=f"width must be a multiple of 32, not {width}"):
+            build_maze(tmp_path / "none", size=7, mazes=4, steps=1, batch=4, width=width)
+
+
+def test_a_completion_goes_on_from_its_prefix():
+    policy = load(embedded("maze", size=7))
+    task = MazeTask(size=7, compact=True)
+    maze = task.problems("test", count=1)[0]
+    asked = [task.ask(maze, 3)] * 2
+    prefixes = ["<answer_1>UU</answer_1>\n", ""]
+    drawn = list(complete(policy, asked, Sampling(temperature=0.0, max_new_tokens=90), prefixes))
+    begun, whole = (prefix + text for prefix, (text, _) in zip(prefixes, drawn, strict=True))
+    first, second, third = task.parse(begun, 3)
+    assert first == "UU"
+    assert second is not None
+    assert third is not None
+    assert drawn[0][1] < drawn[1][1]  # what is given is not counted
+    (alone,) = complete(policy, asked[1:], Sampling(temperature=0.0, max_new_tokens=90))
+    assert whole == alone[0]
+
+
 def test_the_shipped_policies_are_small():
     total = sum(path.stat().st_size for path in Path(SHIPPED).rglob("*") if path.is_file())
     assert total < 8e6
