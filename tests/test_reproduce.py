@@ -17,6 +17,7 @@ from vpo.cli import main
 from vpo.plan import SMALL, Plan, split_method
 from vpo.reproduce import reproduce
 from vpo.runs import Run
+from vpo.search.outcome import read_outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -71,6 +72,21 @@ def test_everything_is_trained_once_and_shown(tmp_path, capsys):
     shown = (out / "tables.md").read_text()
     assert shown.count("### ") == len(data["tables"])
     assert f"| grpo | 4 | {cost['rows'][0][2]:,} |" in shown
+    searches = tmp_path / "searches"
+    search = ["search", str(out), "--count", "2", "--target", "gold=1", "--iterations", "2", "--processes", "0"]
+    assert main([*search, "--no-baseline", "--out", str(searches)]) == 0
+    found = json.loads((searches / "results.json").read_text())
+    assert found["names"] == [f"{name} evolve" for name in results["names"]]
+    assert {path.name for path in searches.iterdir() if path.is_dir()} == {
+        *(f"{name}-{seed}-evolve" for name in ("grpo", "vpo_anchored:anchor=0.8") for seed in (1, 2)),
+        *("base-evolve", "base_single-evolve"),
+    }
+    (counts,) = [table for table in found["tables"] if table["title"].startswith("Solved within")]
+    for name, *row in counts["rows"]:
+        folders = sorted(searches.glob(f"{name.removesuffix(' evolve')}-*evolve"))
+        seeds = [read_outcome(folder) for folder in folders]
+        assert row[-1] == pytest.approx(sum(len(each.solved) for each in seeds) / len(seeds), abs=0.05)
+    capsys.readouterr()
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("eval.json")}
     assert main(arguments) == 0
     assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("eval.json")} == before

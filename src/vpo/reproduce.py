@@ -12,6 +12,7 @@ A folder holds it all, and a call that was interrupted goes on with what is miss
 =============================  =======================================================================================
 """
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -34,6 +35,7 @@ from vpo.policies import load, locate
 from vpo.policies.build import build_maze
 
 CHOSEN_BY = (1, 3, 5, 10, 30)  # a rate is chosen by the mean of best@k over these
+PLAN, RESULTS = "plan.toml", "results.json"
 BASES = {"base": None, "base_single": 1}  # and how many answers they are asked for; None is what sets have
 
 
@@ -118,6 +120,26 @@ def reproduce(plan: Plan, folder: Path, jobs: int) -> tuple[Comparison, list[lis
     return comparison, evaluations, results
 
 
+def is_reproduction(folder: Path) -> bool:
+    """Return whether a folder is one of `reproduce`."""
+    return (folder / PLAN).is_file()
+
+
+def reported_runs(folder: Path) -> dict[str, list[Path]]:
+    """Return the runs that a finished reproduction reports, by name, those of each seed; the untrained policy too."""
+    path = folder / RESULTS
+    if not path.is_file():
+        raise InputError(f"{folder}: this reproduction is not finished; go on with it by vpo reproduce")
+    results = json.loads(path.read_text(encoding="utf-8"))
+    seeds = range(1, results["plan"]["seeds"] + 1)
+    place = folder / "runs"
+    found: dict[str, list[Path]] = {}
+    for name in results["names"]:
+        rates = results["rates"].get(name)
+        found[name] = [_folder(place, name, rates["rate"], seed) for seed in seeds] if rates else [place / name]
+    return found
+
+
 def _everything(plan: Plan, folder: Path, jobs: int) -> tuple[dict[str, list[Job]], dict[str, dict[str, Any]]]:
     """Do all jobs that are not done, and return those to report, by name, and the rates that were chosen."""
     model = plan.model or _built(plan, folder / "policy")
@@ -153,7 +175,7 @@ def _same_plan(plan: Plan, folder: Path) -> None:
     """Write the plan into a new folder, and refuse to go on with another one."""
     import tomli_w
 
-    path = folder / "plan.toml"
+    path = folder / PLAN
     settings = asdict(plan)
     text = tomli_w.dumps({name: list(each) if isinstance(each, tuple) else each for name, each in settings.items()})
     if path.is_file() and path.read_text(encoding="utf-8") != text:
@@ -178,8 +200,11 @@ def _built(plan: Plan, folder: Path) -> str:
 
 
 def _job(place: Path, plan: Plan, model: str, method: str, rate: float, seed: int, split: str) -> Job:
-    name = method.replace(":", "-").replace("=", "")
-    return Job(place / f"{name}-{rate:g}-{seed}", plan, model, method, rate, seed, split)
+    return Job(_folder(place, method, rate, seed), plan, model, method, rate, seed, split)
+
+
+def _folder(place: Path, method: str, rate: float, seed: int) -> Path:
+    return place / f"{method.replace(':', '-').replace('=', '')}-{rate:g}-{seed}"
 
 
 def _choose(jobs: Sequence[Job]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ pytest.importorskip("transformers")
 
 from vpo.cli import main
 from vpo.search.log import CANDIDATES, GENERATIONS
-from vpo.search.outcome import families_of, only_solved, read_outcome
+from vpo.search.outcome import families_of, merged, only_solved, read_outcome
 from vpo.search.run import Request, search_into
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -243,6 +243,20 @@ def test_curves_count_what_is_solved_within_a_budget(whole):
     assert means == sorted(means)
     assert means[-1] == last.mean
     assert only_solved([outcome, outcome]) == [[0, 0], [0, 0]]
+
+
+def test_seeds_count_with_their_mean(whole, tmp_path):
+    one, other = whole[1], search_into(tmp_path / "a", replace(SMALL, seed=3))
+    both = merged([one, other], "both")
+    assert both.distinct == one.cases
+    assert both.solved == one.solved | other.solved
+    for unit in ("iterations", "tokens"):
+        budgets = [1, 3, 50, 200]
+        curves = [[value.mean for value in each.curve(unit, budgets)] for each in (one, other, both)]
+        assert curves[2] == pytest.approx([(a + b) / 2 for a, b in zip(*curves[:2], strict=True)])
+    never = one.solved - other.solved, other.solved - one.solved
+    assert only_solved([both, one])[0] == [0, len(never[1]) / 2]
+    assert only_solved([one, both])[0] == [0, 0]
 
 
 # The command

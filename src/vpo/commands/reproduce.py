@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.report.data import costs_of, page_data, rate_table, seed_table
     from vpo.report.markdown import markdown
     from vpo.report.page import write_page
-    from vpo.reproduce import reproduce
+    from vpo.reproduce import RESULTS, reproduce
     from vpo.tables import comparison_data, comparison_text
 
     if options.task != "maze":
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         **comparison_data(comparison),
         "costs": {name: each and asdict(each) for name, each in costs.items()},
     }
-    write_json(folder / "results.json", data)
+    write_json(folder / RESULTS, data)
     title = f"maze {plan.size} × {plan.size}: every method, {plan.seeds} seeds"
     page = page_data(comparison, curves_of(comparison), evaluations, results["names"], title, command_line())
     page["tables"] += [seed_table(results["seeds"]), rate_table(results["rates"])]

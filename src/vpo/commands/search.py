@@ -1,7 +1,6 @@
 """`vpo search`: spend a budget on policies, for goals chosen after training."""
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,27 +90,32 @@ def run(options: argparse.Namespace) -> int:
     from vpo.report.markdown import markdown
     from vpo.report.page import write_page
     from vpo.report.search import search_page
+    from vpo.search.outcome import merged
     from vpo.search.run import Request, SearchJob
 
-    names = _names(options.models)
+    models = _models(options.models)
     strategies = [options.strategy]
     if options.strategy != "best_of_n" and not options.no_baseline:
         strategies.append("best_of_n")
     jobs = {
-        f"{name} {strategy}": SearchJob(
-            Path(options.out) / f"{name}-{strategy}",
-            Request(model=model, strategy=strategy, **_settings(options)),
-        )
-        for name, model in zip(names, options.models, strict=True)
+        f"{name} {strategy}": [
+            SearchJob(
+                Path(options.out) / f"{name}{f'-{seed}' if len(paths) > 1 else ''}-{strategy}",
+                Request(model=path, strategy=strategy, **_settings(options)),
+            )
+            for seed, path in enumerate(paths, start=1)
+        ]
+        for name, paths in models.items()
         for strategy in strategies
     }
     whole_number(options.jobs, "jobs", 1)
     if options.jobs > 1:
         Path(options.out).mkdir(parents=True, exist_ok=True)
-        finish(list(jobs.values()), lambda job: [], options.jobs, len(jobs))
-    outcomes = [replace(_searched(name, job), name=name) for name, job in jobs.items()]
-    folders = [job.folder for job in jobs.values()]
-    if any(each.cases != outcomes[0].cases for each in outcomes):
+        every = [job for group in jobs.values() for job in group]
+        finish(every, lambda job: [], options.jobs, len(every))
+    outcomes = [merged([_searched(name, job) for job in group], name) for name, group in jobs.items()]
+    folders = [group[0].folder for group in jobs.values()]
+    if any(each.cases != each.distinct * each.seeds or each.distinct != outcomes[0].distinct for each in outcomes):
         raise InputError("the searches are not over the same problems and goals: search with each model by itself")
     page = search_page(outcomes, folders, command_line())
     data = {
@@ -163,14 +167,23 @@ def _searched(name: str, job: "SearchJob") -> "Outcome":
         return search_into(job.folder, job.request, show)
 
 
-def _names(models: list[str]) -> list[str]:
-    """Return a short name for each model, of the end of its path."""
-    names = [Path(model).name for model in models]
-    if len(set(names)) < len(names):
-        names = [model.strip("/").replace("/", "-") for model in models]
-    if len(set(names)) < len(names):
-        raise InputError(f"models must be given once each, not {', '.join(models)}")
-    return names
+def _models(given: list[str]) -> dict[str, list[str]]:
+    """Return the models to search with, by short names: those of each seed, for all methods of a reproduction."""
+    from vpo.reproduce import is_reproduction, reported_runs
+
+    found: dict[str, list[str]] = {}
+    plain = [model for model in given if not is_reproduction(Path(model))]
+    short = [Path(model).name for model in plain]
+    if len(set(short)) < len(short):
+        short = [model.strip("/").replace("/", "-") for model in plain]
+    named = dict(zip(plain, short, strict=True))
+    for model in given:
+        several = {named[model]: [Path(model)]} if model in named else reported_runs(Path(model))
+        for name, paths in several.items():
+            if name in found:
+                raise InputError(f"models must be given once each, and {name} is there twice")
+            found[name] = [model] if model in named else [str(path) for path in paths]
+    return found
 
 
 def _operators(text: str) -> dict[str, float]:
@@ -191,7 +204,7 @@ def _text(page: dict[str, Any]) -> str:
     lines = [page["summary"]]
     for table in page["tables"][1:]:
         cells = [
-            ["–" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row]
+            ["–" if cell is None else f"{cell:,}" if isinstance(cell, int | float) else str(cell) for cell in row]
             for row in table["rows"]
         ]
         lines += ["", table["title"], "", *aligned([table["head"], *cells])]

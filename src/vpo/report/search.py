@@ -17,9 +17,16 @@ POINTS = 40  # of a curve by answers, generations or tokens
 
 
 def search_page(outcomes: Sequence[Outcome], folders: Sequence[Path], command: str) -> dict[str, Any]:
-    """Return the data of the page of some searches over the same cases."""
+    """Return the data of the page of some searches over the same cases.
+
+    Args:
+        outcomes: what they came to.
+        folders: of each, or of the first of its seeds.
+        command: what makes the page.
+    """
     curves = [_curves(outcomes, unit) for unit in UNITS if all(unit in each.spent for each in outcomes)]
-    count, goals = len(set(outcomes[0].problems)), len(outcomes[0].cases) // len(set(outcomes[0].problems))
+    count = len(set(outcomes[0].problems))
+    goals = len(outcomes[0].distinct) // count
     return {
         "title": "Search",
         "summary": f"{count} problems with {goals} goals each; {_goal_text(outcomes[0])}",
@@ -68,7 +75,7 @@ def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     shown = marks(outcomes)
     names = [each.name for each in outcomes]
     shares = [each.curve("iterations", shown) for each in outcomes]
-    counts = [[int((each.solved_at["iterations"] <= mark).sum()) for mark in shown] for each in outcomes]
+    counts = [[_mean((each.solved_at["iterations"] <= mark).sum(), each) for mark in shown] for each in outcomes]
     return [
         {
             "title": "Share solved within so many iterations",
@@ -79,24 +86,36 @@ def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
             ],
         },
         {
-            "title": f"Solved within so many iterations, of {len(outcomes[0].cases)}",
+            "title": f"Solved within so many iterations, of {len(outcomes[0].distinct)}",
             "head": ["search", *map(str, shown)],
             "rows": [[name, *row] for name, row in zip(names, counts, strict=True)],
         },
         {
             "title": "Solved by the one in the row and never by the one in the column",
             "head": ["search", *names],
-            "rows": [[name, *row] for name, row in zip(names, only_solved(outcomes), strict=True)],
+            "rows": [[name, *map(_plain, row)] for name, row in zip(names, only_solved(outcomes), strict=True)],
         },
         {
             "title": "Spent",
             "head": ["search", *UNITS[1:]],
             "rows": [
-                [each.name, *(int(each.spent[unit].sum()) if unit in each.spent else None for unit in UNITS[1:])]
+                [
+                    each.name,
+                    *(_mean(each.spent[unit].sum(), each) if unit in each.spent else None for unit in UNITS[1:]),
+                ]
                 for each in outcomes
             ],
         },
     ]
+
+
+def _mean(total: Any, outcome: Outcome) -> float:
+    """Return the mean over seeds of a number that was counted over all of them."""
+    return _plain(float(total) / outcome.seeds)
+
+
+def _plain(number: float) -> float:
+    return int(number) if number == int(number) else round(number, 1)
 
 
 def _curves(outcomes: Sequence[Outcome], unit: str) -> dict[str, Any]:
@@ -116,10 +135,10 @@ def _families(outcomes: Sequence[Outcome], folders: Sequence[Path]) -> list[dict
     """Return, for each search that has parents, the family of the solved case with the longest line of ancestors."""
     found = []
     for run, (outcome, folder) in enumerate(zip(outcomes, folders, strict=True)):
-        if outcome.settings["strategy"] == "best_of_n" or not outcome.solved:
+        families = families_of(folder) if outcome.settings["strategy"] != "best_of_n" else {}
+        solved = [case for case in outcome.distinct if any(each["solved"] for each in families.get(case, []))]
+        if not solved:
             continue
-        families = families_of(folder)
-        solved = sorted(outcome.solved, key=outcome.cases.index)
         case = max(solved, key=lambda name: sum(each["ancestor"] for each in families[name]))
         members = families[case]
         task, problem = _problem(outcome, outcome.problems[outcome.cases.index(case)])

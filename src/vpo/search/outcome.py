@@ -20,7 +20,7 @@ UNITS = ("iterations", "answers", "generations", "tokens")
 
 @dataclass(frozen=True)
 class Outcome:
-    """One search over some cases.
+    """One search over some cases, or several of them, of models that differ in their seed, one after another.
 
     Attributes:
         name: of what was searched with, and by which strategy.
@@ -31,6 +31,7 @@ class Outcome:
             Tokens are not among them where an endpoint did not count them.
         spent: for each unit, what each case spent in all.
         failures: how many candidates could not be scored, by reason.
+        seeds: how many searches these are.
     """
 
     name: str
@@ -40,13 +41,22 @@ class Outcome:
     solved_at: Mapping[str, Floats]
     spent: Mapping[str, Floats]
     failures: Mapping[str, int]
+    seeds: int = 1
+
+    @property
+    def distinct(self) -> tuple[str, ...]:
+        """The cases of one search."""
+        return self.cases[: len(self.cases) // self.seeds]
 
     @property
     def solved(self) -> frozenset[str]:
-        """The cases that were solved."""
-        return frozenset(
-            case for case, at in zip(self.cases, self.solved_at["iterations"], strict=True) if np.isfinite(at)
-        )
+        """The cases that were solved, by any of the searches."""
+        return frozenset().union(*self.solved_by_seed())
+
+    def solved_by_seed(self) -> list[frozenset[str]]:
+        """Return the cases that each search solved."""
+        found = np.isfinite(self.solved_at["iterations"]).reshape(self.seeds, -1)
+        return [frozenset(case for case, at in zip(self.distinct, row, strict=True) if at) for row in found]
 
     def curve(self, unit: str, budgets: Sequence[float]) -> list[Interval]:
         """Return the share of cases that are solved within each budget, with its interval over problems."""
@@ -134,6 +144,28 @@ def archives_of(folder: Path) -> dict[str, dict[str, Any]]:
     return archives
 
 
-def only_solved(outcomes: Sequence[Outcome]) -> list[list[int]]:
-    """Return, for each pair of searches, how many cases the first solved and the second never did."""
-    return [[len(one.solved - other.solved) for other in outcomes] for one in outcomes]
+def merged(outcomes: Sequence[Outcome], name: str) -> Outcome:
+    """Return searches over the same cases as one, in which each case counts with the mean of them."""
+    first = outcomes[0]
+    units = [unit for unit in UNITS if all(unit in each.spent for each in outcomes)]
+    failures: dict[str, int] = {}
+    for reason, count in (pair for each in outcomes for pair in each.failures.items()):
+        failures[reason] = failures.get(reason, 0) + count
+    return Outcome(
+        name,
+        first.settings,
+        tuple(case for each in outcomes for case in each.cases),
+        tuple(problem for each in outcomes for problem in each.problems),
+        {unit: np.concatenate([each.solved_at[unit] for each in outcomes]) for unit in units},
+        {unit: np.concatenate([each.spent[unit] for each in outcomes]) for unit in units},
+        failures,
+        sum(each.seeds for each in outcomes),
+    )
+
+
+def only_solved(outcomes: Sequence[Outcome]) -> list[list[float]]:
+    """Return, for each pair, how many cases the first solved and the second never did; of several seeds the mean."""
+    return [
+        [float(np.mean([len(solved - other.solved) for solved in one.solved_by_seed()])) for other in outcomes]
+        for one in outcomes
+    ]
