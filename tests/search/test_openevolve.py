@@ -1,6 +1,11 @@
 """`vpo search --strategy openevolve`: OpenEvolve on the problems of a task."""
 
 import json
+import multiprocessing
+import os
+import signal
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -73,6 +78,46 @@ def test_a_search_that_was_cut_off_goes_on_from_the_checkpoint(tmp_path):
         assert search_into(short, request(address, iterations=3)).cases == outcome.cases
         assert len(seen) == 3
     assert outcome.spent["generations"].tolist() == [3]
+
+
+def test_a_process_that_is_lost_is_said_and_the_search_goes_on(tmp_path):
+    def answer(asked, number):
+        if number == 2:  # the process that asks is killed, as by a system that is out of memory
+            for stat in Path("/proc").glob("[0-9]*/stat"):
+                _, _, rest = stat.read_text().rpartition(")")
+                if int(rest.split()[1]) in asking:
+                    os.kill(int(stat.parent.name), signal.SIGKILL)
+        return write([f"{'U' * number}D", "L" * (number + 1), f"{'R' * number}U"])
+
+    asking = set()
+    with endpoint(answer) as (address, seen):
+        told = request(address, iterations=4)
+        with (
+            watching(asking),
+            pytest.raises(ValueError, match="OpenEvolve stopped before its end; go on with the same"),
+        ):
+            search_into(tmp_path / "a", told)
+        assert not (tmp_path / "a" / "ended.json").exists()
+        outcome = search_into(tmp_path / "a", told)
+    assert outcome.spent["iterations"].tolist() == [4]
+    assert len(seen) >= 4
+
+
+@contextmanager
+def watching(asking):
+    """Note the processes that this one starts: OpenEvolve's, whose children ask."""
+    real = multiprocessing.process.BaseProcess.start
+
+    def start(process):
+        real(process)
+        asking.add(process.pid)
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(multiprocessing.process.BaseProcess, "start", start)
+    try:
+        yield
+    finally:
+        patch.undo()
 
 
 def test_an_endpoint_that_is_down_is_one_error_and_is_asked_again(tmp_path):

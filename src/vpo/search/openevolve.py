@@ -204,7 +204,7 @@ def _done(project: Project, steps: int) -> bool:
     """Return whether a project is solved, or has come as far as it should."""
     children = _children(project)
     solved = any((row["metrics"] or {}).get(SOLVED) for row in children)
-    return solved or {row["iteration"] for row in children} >= set(range(1, steps + 1))
+    return solved or max((row["iteration"] for row in children), default=0) >= steps
 
 
 def _run(project: Project, settings: Settings, steps: int) -> None:

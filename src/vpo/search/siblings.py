@@ -106,6 +106,7 @@ class Siblings(OpenEvolve):  # type: ignore[misc]  # openevolve is not looked in
             cutting=Cutting(self.answers, self.task),
             until=self.until,
             log=Path(self.output_dir) / CHILDREN,
+            done=start_iteration - 1,
         )
         self.parallel_controller.start()
         await super()._run_evolution_with_checkpoints(start_iteration, max_iterations, target_score)
@@ -113,6 +114,10 @@ class Siblings(OpenEvolve):  # type: ignore[misc]  # openevolve is not looked in
         last = start_iteration + max_iterations - 1
         if last % self.config.checkpoint_interval and not self.parallel_controller.shutdown_event.is_set():
             self._save_checkpoint(last)
+
+    def _save_checkpoint(self, iteration: int) -> None:
+        """Save under the last iteration that came to something, which a run that lost its processes falls short of."""
+        super()._save_checkpoint(min(iteration, getattr(self.parallel_controller, "done", iteration)))
 
 
 def newest_checkpoint(output: Path) -> tuple[int, Path] | None:
@@ -170,9 +175,9 @@ class _Group:
 class _Controller(parallel.ProcessParallelController):  # type: ignore[misc]  # openevolve is not looked into
     """Submits the siblings of a completion as iterations that wait for the one that asks."""
 
-    def __init__(self, *args: Any, cutting: Cutting, until: str | None, log: Path, **settings: Any) -> None:
+    def __init__(self, *args: Any, cutting: Cutting, until: str | None, log: Path, done: int, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.cutting, self.until, self.log = cutting, until, log
+        self.cutting, self.until, self.log, self.done = cutting, until, log, done
         self.groups: dict[int, _Group] = {}
         self.numbers = itertools.count()
         self.writing = threading.Lock()
@@ -239,6 +244,7 @@ class _Controller(parallel.ProcessParallelController):  # type: ignore[misc]  # 
                 }
                 with self.writing:
                     append_rows(self.log, [row])
+                    self.done = max(self.done, iteration)
                 if self.until is not None and metrics.get(self.until) == 1:
                     self.shutdown_event.set()
                 return made.result
