@@ -17,8 +17,9 @@ White space around an answer is dropped. An answer may be empty; that is for the
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
 
 from vpo.errors import InputError
 
@@ -55,9 +56,11 @@ def write(texts: Sequence[str]) -> str:
 
 def parse(completion: str, answers: int) -> list[str | None]:
     """Return the answers of a completion by their number, None for a missing one. Takes linear time."""
+    _check(answers)
     found: list[str | None] = [None] * answers
-    for place, content, _ in _closed(completion, answers):
-        found[place] = content.strip()
+    for each in _opened(completion, answers):
+        if each.place < answers and found[each.place] is None and each.stop is not None:
+            found[each.place] = completion[each.start : each.stop].strip()
     return found
 
 
@@ -70,35 +73,34 @@ def parts(completion: str, answers: int) -> list[tuple[int, int]]:
     last place.
     """
     _check(answers)
-    openings = _openings(completion, answers)
+    opened = _opened(completion, answers)
     found: list[tuple[int, int]] = []
     closed: set[int] = set()
-    for place, _, end, following in openings:
-        if place < answers and place not in closed:
-            found.append((following if end is None else end, place))
-            if end is not None:
-                closed.add(place)
+    for each in opened:
+        if each.place < answers and each.place not in closed:
+            found.append((each.end, each.place))
+            if each.stop is not None:
+                closed.add(each.place)
     if all(place != 0 for _, place in found):
-        found.insert(0, (openings[0][1] if openings else len(completion), 0))
+        found.insert(0, (opened[0].start if opened else len(completion), 0))
     return [*found, (len(completion), answers - 1)]
 
 
-def _closed(completion: str, answers: int) -> Iterator[tuple[int, str, int]]:
-    """Yield the answers that count, in the order they stand: the place by number, the text, and where its tag ends."""
-    _check(answers)
-    seen: set[int] = set()
-    for place, opened, end, _ in _openings(completion, answers):
-        if place < answers and place not in seen and end is not None:
-            seen.add(place)
-            yield place, completion[opened : completion.rindex("</", opened, end)], end
-            if len(seen) == answers:
-                return
+class _Opened(NamedTuple):
+    """An answer that is opened: its place, where its text starts and stops, and where its part of the completion ends.
 
-
-def _openings(completion: str, answers: int) -> list[tuple[int, int, int | None, int]]:
-    """Return every opening tag after the reasoning: its place, where it ends, where its closing tag does if it has one
-    before the next opening tag, and where that one begins.
+    It stops at its closing tag, after which its part ends. One that is not closed does not stop, and its part ends
+    where the next one opens.
     """
+
+    place: int
+    start: int
+    stop: int | None
+    end: int
+
+
+def _opened(completion: str, answers: int) -> list[_Opened]:
+    """Return the answers that are opened after the reasoning, in the order they stand."""
     opening = _SINGLE if answers == 1 else _NUMBERED
     tags = list(opening.finditer(completion, reasoning_end(completion, answers)))
     found = []
@@ -107,7 +109,7 @@ def _openings(completion: str, answers: int) -> list[tuple[int, int, int | None,
         closing = "</" + tag.group()[1:]
         at = completion.find(closing, tag.end(), until)
         place = 0 if answers == 1 else int(tag.group(1)) - 1
-        found.append((place, tag.end(), at + len(closing) if at >= 0 else None, until))
+        found.append(_Opened(place, tag.end(), *((at, at + len(closing)) if at >= 0 else (None, until))))
     return found
 
 

@@ -1,13 +1,11 @@
 """What training took: rollouts, generated tokens, and seconds."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from vpo.files import whole_lines
 from vpo.runs import Run, is_run
 
 
@@ -27,7 +25,7 @@ def cost_of(folders: Sequence[Path]) -> Cost | None:
 
 
 def _of_run(run: Run) -> tuple[float, float, float]:
-    rows = [json.loads(line) for line in whole_lines(run.metrics)]
+    rows = run.steps()
     lengths = [row["completions/mean_length"] for row in rows if "completions/mean_length" in row]  # of each batch
     rollouts = run.config().rollouts
     return rollouts * len(lengths), rollouts * sum(lengths), sum(row.get("step_time", 0.0) for row in rows)

@@ -72,13 +72,19 @@ def read_evaluation(path: str | Path) -> Evaluation:
         raise InputError(f"{path}: the run is not finished; go on with it: vpo train --resume {path}")
     if not (path / FACTS).is_file():
         raise InputError(f"{path}: there is no evaluation here; make one: vpo eval {path}")
+    return Evaluation(read_pool(path / POOL), read_facts(path), path)
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Return how the pool in a folder was drawn, and what it measures."""
+    path = folder / FACTS
     try:
-        facts = json.loads((path / FACTS).read_text(encoding="utf-8"))
+        facts = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"{path / FACTS}: the file is not JSON ({error})") from None
+        raise InputError(f"{path}: the file is not JSON ({error})") from None
     if not isinstance(facts, dict) or not {"task", "task_settings", "split", "problems", "target"} <= facts.keys():
-        raise InputError(f"{path / FACTS}: this is not what vpo eval writes; make it anew: vpo eval … --overwrite")
-    return Evaluation(read_pool(path / POOL), facts, path)
+        raise InputError(f"{path}: this is not what vpo eval writes; make it anew: vpo eval … --overwrite")
+    return facts
 
 
 def read_whole(paths: Iterable[str | Path]) -> tuple[list[Evaluation], list[str]]:

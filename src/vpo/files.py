@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import importlib.util
 import json
 import os
 import shlex
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from vpo.errors import InputError
@@ -53,6 +55,17 @@ def append_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     with open(path, "ab", buffering=0) as file:
         while left:  # a disk that fills up takes a part
             left = left[file.write(left) :]
+
+
+def module_of(path: str | Path, name: str) -> ModuleType:
+    """Return a Python file of a user's as a module of some name. What it raises is for the caller to say."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
 
 
 def whole_lines(path: Path) -> list[str]:

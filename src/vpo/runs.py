@@ -28,7 +28,7 @@ from typing import Any
 
 from vpo.config import TrainConfig, as_toml, config_of, read_settings
 from vpo.errors import InputError
-from vpo.files import locked, new_folder, write_json, write_text
+from vpo.files import locked, new_folder, whole_lines, write_json, write_text
 
 COMPLETE = "complete"
 CONFIG = "config.toml"
@@ -84,6 +84,10 @@ class Run:
         path = self.folder / NOTES
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         return found
+
+    def steps(self) -> list[dict[str, Any]]:
+        """Return what was logged of each step; nothing where there is no log."""
+        return [json.loads(line) for line in whole_lines(self.metrics)]
 
     def held(self) -> AbstractContextManager[None]:
         """Hold the run, refusing where another process does."""

@@ -26,7 +26,7 @@ def add(commands: Commands) -> None:
         "models",
         nargs="+",
         metavar="MODEL",
-        help="run, evaluation, folder of a model, its name on the hub, or embedded",
+        help="run, evaluation, folder of a model, its name on the hub, embedded, or all that vpo reproduce trained",
     )
     command.add_argument(
         "--strategy", default="evolve", metavar="NAME", help="evolve, best_of_n or openevolve (evolve)"
@@ -178,11 +178,11 @@ def _models(given: list[str]) -> dict[str, list[str]]:
         short = [model.strip("/").replace("/", "-") for model in plain]
     named = dict(zip(plain, short, strict=True))
     for model in given:
-        several = {named[model]: [Path(model)]} if model in named else reported_runs(Path(model))
+        several = {named[model]: [model]} if model in named else reported_runs(Path(model))
         for name, paths in several.items():
             if name in found:
                 raise InputError(f"models must be given once each, and {name} is there twice")
-            found[name] = [model] if model in named else [str(path) for path in paths]
+            found[name] = [str(path) for path in paths]
     return found
 
 

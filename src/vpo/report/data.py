@@ -1,6 +1,5 @@
 """What the page shows, as plain data: curves, fronts, positions, training, a gallery, tables."""
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -140,8 +139,7 @@ def _positions(
 
 def _training(folders: Sequence[Path]) -> dict[str, list[float | None]]:
     """Return the metrics of training worth a curve, averaged over runs, and over steps where there are many."""
-    logs = [log for folder in folders if (log := Run(folder).metrics).is_file()]
-    runs = [[json.loads(line) for line in log.read_text(encoding="utf-8").split("\n") if line] for log in logs]
+    runs = [Run(folder).steps() for folder in folders if Run(folder).metrics.is_file()]
     steps = min((len(rows) for rows in runs), default=0)
     if not steps:
         return {}

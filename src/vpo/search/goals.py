@@ -4,18 +4,18 @@ None of them need have been trained for. A goal gives an answer's vector a value
 whether it solves the problem.
 """
 
-import importlib.util
 import math
 import operator
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from vpo.errors import InputError
+from vpo.files import module_of
 from vpo.targets import parse_target, weights_for
 from vpo.tasks import Task
 
@@ -49,24 +49,6 @@ class Goal(ABC):
         """Return whether an answer of a vector and a value is all that was looked for."""
 
 
-class OwnGoal(Goal):
-    """What the task itself wants: its deployed weighting, and its own notion of solved."""
-
-    name: ClassVar[str] = "own"  # type: ignore[misc]  # every one of them has the same
-
-    def __init__(self, task: Task[Any]) -> None:
-        """Take the task."""
-        self.task, self.weights = task, task.weights
-
-    def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
-        """Return w*·r."""
-        return float(np.dot(self.task.weights, vector))
-
-    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
-        """Return what the task says."""
-        return self.task.solved(vector)
-
-
 class Weighting(Goal):
     """A weighting of the objectives, solved at the best that any answer can earn where the task knows it, else at 1."""
 
@@ -87,6 +69,18 @@ class Weighting(Goal):
             known = self.task.best(problem, self.weights)
             self.best[problem.id] = 1.0 if known is None else known
         return value >= self.best[problem.id] - TOLERANCE
+
+
+class OwnGoal(Weighting):
+    """What the task itself wants: its deployed weighting, and its own notion of solved."""
+
+    def __init__(self, task: Task[Any]) -> None:
+        """Take the task."""
+        self.name, self.task, self.weights = "own", task, task.weights
+
+    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
+        """Return what the task says."""
+        return self.task.solved(vector)
 
 
 class Condition(Goal):
@@ -123,12 +117,8 @@ class Function(Goal):
         path, _, name = text.rpartition(":")
         if not Path(path).is_file():
             raise InputError(f"reward must be written FILE.py:FUNCTION, and there is no file {path!r}")
-        spec = importlib.util.spec_from_file_location(f"vpo_reward_{Path(path).stem}", path)
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
         try:
-            spec.loader.exec_module(module)
+            module = module_of(path, f"vpo_reward_{Path(path).stem}")
         except Exception as error:
             raise InputError(f"{path}: the file cannot be run ({type(error).__name__}: {error})") from error
         self.function = getattr(module, name, None)

@@ -47,9 +47,7 @@ class Log:
         whole = len(generations)
         while whole and generations[whole - 1]["place"] + 1 < generations[whole - 1]["of"]:
             whole -= 1  # of an iteration that was not all written
-        candidates: dict[int, list[dict[str, Any]]] = {}
-        for row in read_rows(self.folder / CANDIDATES):
-            candidates.setdefault(row["generation"], []).append(row)
+        candidates = rows_by(self.folder / CANDIDATES, "generation")
         kept = {number: rows for number, rows in candidates.items() if number < whole and len(rows) == rows[0]["of"]}
         _keep(self.folder / GENERATIONS, lambda row: row["number"] < whole)
         _keep(self.folder / CANDIDATES, lambda row: row["generation"] in kept)
@@ -72,6 +70,14 @@ class Log:
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return the whole lines of a log."""
     return [json.loads(line) for line in whole_lines(path)]
+
+
+def rows_by(path: Path, name: str) -> dict[Any, list[dict[str, Any]]]:
+    """Return the whole lines of a log, gathered by one of their fields."""
+    found: dict[Any, list[dict[str, Any]]] = {}
+    for row in read_rows(path):
+        found.setdefault(row[name], []).append(row)
+    return found
 
 
 def _keep(path: Path, wanted: Any) -> None:

@@ -1,7 +1,7 @@
 """A search over many cases at once: each iteration asks for all that are open in one batch, scores, and tells."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from random import Random
 from typing import Any
 
@@ -182,6 +182,5 @@ class Search:
 
 def candidate_of(row: Mapping[str, Any]) -> Candidate:
     """Return a candidate as it was logged."""
-    names = ("number", "iteration", "operator", "parent", "position", "answer", "scores", "value", "solved", "failure")
-    given = {name: row[name] for name in names}
+    given = {each.name: row[each.name] for each in fields(Candidate)}
     return Candidate(**{**given, "scores": None if row["scores"] is None else tuple(row["scores"])})

@@ -1,6 +1,6 @@
 """OpenEvolve on the problems of a task: a project for each case, run in a process of its own, and read back.
 
-A case's folder, ``openevolve/NUMBER``, is a project that OpenEvolve itself can run: ``config.yaml``, ``evaluator.py``
+A case's folder, ``openevolve/NUMBER``, is a project that `siblings` runs: ``config.yaml``, ``evaluator.py``
 with every objective as a metric and the goal's value as `combined_score`, ``program.txt`` to begin with, a template
 that asks for m answers. What came of it is written into the log of the search, as for any other strategy.
 """
@@ -25,7 +25,7 @@ from vpo.search.candidates import Case
 from vpo.search.judge import Item, Judge, Judged, Source
 from vpo.search.log import Log
 from vpo.search.loop import Settings
-from vpo.tasks import Task
+from vpo.tasks import Task, get
 
 PROJECTS = "openevolve"
 SOLVED, FAILED = "vpo_solved", "vpo_failed"  # metrics besides the objectives
@@ -76,20 +76,19 @@ class Project:
     limit: float
 
     def write(self, task: Task[Any], settings: Settings) -> None:
-        """Write the files of the project, unless they are there."""
-        from vpo.search.siblings import ask_for
+        """Write the files of the project."""
+        from vpo.search.siblings import ask_for, escaped
 
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_json(self.folder / "config.yaml", self._config(settings))  # JSON is YAML
         if "combined_score" in task.names:
             raise InputError("OpenEvolve has a metric combined_score of its own: give the objective another name")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_json(self.folder / "config.yaml", self._config(settings))  # JSON is YAML
         told = {"source": asdict(self.source), "problem": self.case.problem.id, "goal": self.case.goal.name}
         told["limit"] = self.limit
         write_text(self.folder / "evaluator.py", EVALUATOR.format(settings=json.dumps(told)))
         write_text(self.folder / "program.txt", "(none yet)")
         question = "\n\n".join(message["content"] for message in task.question(self.case.problem))
-        question, goal = (text.replace("{", "{{").replace("}", "}}") for text in (question, self.case.goal.name))
-        text = TEMPLATE.format(question=question, goal=goal)
+        text = TEMPLATE.format(question=escaped(question), goal=escaped(self.case.goal.name))
         ask_for(settings.answers, self.folder / "templates", text)
 
     def _config(self, settings: Settings) -> dict[str, Any]:
@@ -142,7 +141,7 @@ def evaluator(settings: str) -> Callable[[str], dict[str, float]]:
     """Return the function by which OpenEvolve scores an answer. It gives every metric, whatever the scorer does."""
     told = json.loads(settings)
     source = Source(**told["source"])
-    names = source.load().task.names
+    names = get(source.task, **source.settings).names
     judges: list[Judge] = []  # one, in the process that scores first
 
     def evaluate(program_path: str) -> dict[str, float]:

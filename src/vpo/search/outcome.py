@@ -13,7 +13,7 @@ from vpo.core.diversity import is_nondominated
 from vpo.core.simplex import Floats
 from vpo.errors import InputError
 from vpo.measure import intervals
-from vpo.search.log import CANDIDATES, GENERATIONS, SETTINGS, read_rows
+from vpo.search.log import CANDIDATES, GENERATIONS, SETTINGS, read_rows, rows_by
 
 UNITS = ("iterations", "answers", "generations", "tokens")
 
@@ -81,7 +81,7 @@ def read_outcome(folder: Path, iterations: int | None = None) -> Outcome:
     spent = {case: dict.fromkeys(UNITS, 0.0) for case in names}
     solved: dict[str, dict[str, float]] = {}
     failures: dict[str, int] = {}
-    candidates = _by_generation(folder)
+    candidates = rows_by(folder / CANDIDATES, "generation")
     rows = [row for row in read_rows(folder / GENERATIONS) if iterations is None or row["iteration"] < iterations]
     for row in rows:
         used = spent[row["case"]]
@@ -107,19 +107,13 @@ def read_outcome(folder: Path, iterations: int | None = None) -> Outcome:
     )
 
 
-def _by_generation(folder: Path) -> dict[int, list[dict[str, Any]]]:
-    found: dict[int, list[dict[str, Any]]] = {}
-    for row in read_rows(folder / CANDIDATES):
-        found.setdefault(row["generation"], []).append(row)
-    return found
-
-
 def families_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Return for each case its candidates with their parents, `ancestor` true for those that led to what solved it."""
     names = ("number", "iteration", "operator", "parent", "position", "answer", "value", "solved")
-    families: dict[str, list[dict[str, Any]]] = {}
-    for row in read_rows(folder / CANDIDATES):
-        families.setdefault(row["case"], []).append({**{name: row[name] for name in names}, "ancestor": False})
+    families = {
+        case: [{**{name: row[name] for name in names}, "ancestor": False} for row in rows]
+        for case, rows in rows_by(folder / CANDIDATES, "case").items()
+    }
     for members in families.values():
         members.sort(key=lambda each: int(each["number"]))
         line = next((each for each in members if each["solved"]), None)
@@ -131,13 +125,11 @@ def families_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 def archives_of(folder: Path) -> dict[str, dict[str, Any]]:
     """Return for each case the candidate of most value, and those that no other dominates; the first of equal ones."""
-    by_case: dict[str, list[dict[str, Any]]] = {}
-    for row in read_rows(folder / CANDIDATES):
-        if row["scores"] is not None:
-            by_case.setdefault(row["case"], []).append(row)
     archives: dict[str, dict[str, Any]] = {}
-    for case, rows in by_case.items():
-        rows.sort(key=lambda row: int(row["number"]))
+    for case, made in rows_by(folder / CANDIDATES, "case").items():
+        rows = sorted((row for row in made if row["scores"] is not None), key=lambda row: int(row["number"]))
+        if not rows:
+            continue
         kept = is_nondominated(np.asarray([row["scores"] for row in rows], dtype=np.float64))
         archive = [row for row, keep in zip(rows, kept, strict=True) if keep]
         archives[case] = {"best": max(rows, key=lambda row: float(row["value"])), "archive": archive}

@@ -8,7 +8,7 @@ from typing import Any
 
 from vpo.config import EMBEDDED
 from vpo.errors import InputError
-from vpo.evaluations import FACTS
+from vpo.evaluations import FACTS, read_facts
 from vpo.files import locked, now, write_json
 from vpo.generate import Sampling
 from vpo.policies import Located, load, locate
@@ -265,9 +265,9 @@ class SearchJob:
 def _located(request: Request) -> tuple[Located, int]:
     """Return the model, and how many answers it is asked for: as it was evaluated, or as it was trained."""
     settings = dict(request.task_settings)
-    facts = Path(request.model) / FACTS
-    if request.endpoint is None and facts.is_file() and not is_run(request.model):
-        known = json.loads(facts.read_text(encoding="utf-8"))
+    folder = Path(request.model)
+    if request.endpoint is None and (folder / FACTS).is_file() and not is_run(folder):
+        known = read_facts(folder)
         found = locate(known["model"], request.task or known["task"], {**known["task_settings"], **settings})
         return found, request.answers or known["answers_per_generation"]
     if request.endpoint is not None and request.model != EMBEDDED and not Path(request.model).exists():

@@ -63,8 +63,12 @@ def ask_for(answers: int, folder: Path, text: str = REWRITE) -> None:
         text: what comes before, with the fields of OpenEvolve's template `full_rewrite_user`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    asked = instruction(answers).replace("{", "{{").replace("}", "}}")
-    (folder / "full_rewrite_user.txt").write_text(text + asked + "\n", encoding="utf-8")
+    (folder / "full_rewrite_user.txt").write_text(f"{text}{escaped(instruction(answers))}\n", encoding="utf-8")
+
+
+def escaped(text: str) -> str:
+    """Return a text as a template has it, whose braces are not fields."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 class Siblings(OpenEvolve):  # type: ignore[misc]  # openevolve is not looked into
@@ -225,34 +229,33 @@ class _Controller(parallel.ProcessParallelController):  # type: ignore[misc]  # 
         outer: Future[Any] = Future()
         outer.set_running_or_notify_cancel()
 
-        def note(done: "Future[_Made]") -> None:
-            def get() -> Any:
-                made = done.result()
-                program = made.result.child_program_dict or {}
-                metrics = program.get("metrics") or {}
-                row = {
-                    "iteration": iteration,
-                    "completion": group.number,
-                    "place": place,
-                    "text": made.completion if place == 0 else None,
-                    "tokens": made.tokens if place == 0 else 0,
-                    "id": program.get("id"),
-                    "parent": group.parent,
-                    "code": program.get("code"),
-                    "metrics": metrics or None,
-                    "error": made.result.error,
-                }
-                with self.writing:
-                    append_rows(self.log, [row])
-                    self.done = max(self.done, iteration)
-                if self.until is not None and metrics.get(self.until) == 1:
-                    self.shutdown_event.set()
-                return made.result
-
-            _settle(outer, get)
-
-        found.add_done_callback(note)
+        found.add_done_callback(
+            lambda done: _settle(outer, lambda: self._written(done.result(), group, iteration, place))
+        )
         return outer
+
+    def _written(self, made: "_Made", group: _Group, iteration: int, place: int) -> Any:
+        """Write down what an iteration came to, end the run if that is what it is for, and return the result."""
+        program = made.result.child_program_dict or {}
+        metrics = program.get("metrics") or {}
+        row = {
+            "iteration": iteration,
+            "completion": group.number,
+            "place": place,
+            "text": made.completion if place == 0 else None,
+            "tokens": made.tokens if place == 0 else 0,
+            "id": program.get("id"),
+            "parent": group.parent,
+            "code": program.get("code"),
+            "metrics": metrics or None,
+            "error": made.result.error,
+        }
+        with self.writing:
+            append_rows(self.log, [row])
+            self.done = max(self.done, iteration)
+        if self.until is not None and metrics.get(self.until) == 1:
+            self.shutdown_event.set()
+        return made.result
 
 
 def _settle(future: "Future[Any]", get: Callable[[], Any]) -> None:

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar
 
 import numpy as np
 
@@ -21,8 +20,6 @@ NEIGHBOURS = 3
 class Strategy(ABC):
     """Searches one case. It draws from a generator that it is given, so that a search can be taken up anywhere."""
 
-    name: ClassVar[str]
-
     @abstractmethod
     def ask(self, count: int, random: Random) -> list[Move]:
         """Return what to ask of the policy, so many generations."""
@@ -35,8 +32,6 @@ class Strategy(ABC):
 @dataclass(kw_only=True)
 class BestOfN(Strategy):
     """Independent samples, of which the verifier chooses."""
-
-    name: ClassVar[str] = "best_of_n"
 
     def ask(self, count: int, random: Random) -> list[Move]:
         """Return fresh samples."""
@@ -57,7 +52,6 @@ class Evolve(Strategy):
         size: of the population: those of most value. The archive takes part besides.
     """
 
-    name: ClassVar[str] = "evolve"
     operators: Mapping[str, float]
     parents: str = "target"
     size: int = 20

@@ -1,9 +1,7 @@
 """Tasks: the domains whose answers are scored as vectors. `get` gives one by name or from a file."""
 
 import importlib
-import importlib.util
 import inspect
-import sys
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import numpy as np
 
 from vpo.core.arrays import check_weights
 from vpo.errors import InputError, nearest
+from vpo.files import module_of
 from vpo.tasks.task import Flaw, Message, Objective, Problem, Task, Vector
 
 __all__ = [
@@ -97,14 +96,8 @@ def from_file(path: str | Path) -> type[Task[Any]]:
     """Return the one task that a Python file defines."""
     if not Path(path).is_file():
         raise InputError(f"{path}: there is no such file (of a task)")
-    name = f"vpo_task_{Path(path).stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
     try:
-        spec.loader.exec_module(module)
+        module = module_of(path, f"vpo_task_{Path(path).stem}")
     except Exception as error:  # whatever a file that is not ours raises
         raise InputError(f"{path}: the file cannot be loaded ({type(error).__name__}: {error})") from error
     defined = [

@@ -1,0 +1,108 @@
+"""`vpo search`: what it is told, prints and draws, and what it refuses."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from vpo.cli import main
+from vpo.search.outcome import read_outcome
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+
+def test_the_command_searches_compares_and_draws(tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = ["search", "embedded", "--task", "maze", "--set", "size=7", "--count", "3", "--goal", "gold>=1"]
+    arguments += ["--target", "diamond=1", "--iterations", "3", "--answers", "3", "--out", str(out), "--processes", "0"]
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    for part in ("embedded evolve", "embedded best_of_n", "of 6", "never by the one in the column", "report.html"):
+        assert part in said
+    data = json.loads((out / "results.json").read_text())
+    page = (out / "report.html").read_text()
+    drawn = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
+    assert drawn["search"]["curves"] == data["curves"]
+    for place, name in enumerate(("embedded-evolve", "embedded-best_of_n")):
+        outcome = read_outcome(out / name)
+        curve = data["curves"][0]["runs"][place]
+        assert data["curves"][0]["unit"] == "iterations"
+        assert curve["mean"] == [value.mean for value in outcome.curve("iterations", curve["budgets"])]
+    before = {path: path.stat().st_mtime_ns for path in out.glob("*/*.jsonl")}
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"] == ["embedded evolve", "embedded best_of_n"]
+    assert {path: path.stat().st_mtime_ns for path in out.glob("*/*.jsonl")} == before
+    for changed in (["--seed", "1"], ["--count", "2"], ["--temperature", "1"]):
+        assert main([*arguments, *changed]) == 2
+        assert "there is another search in it already (it differs in" in capsys.readouterr().err
+
+
+def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, capsys):
+    base = str(tmp_path / "base")
+    ask = ["eval", "embedded", "--task", "maze", "--set", "size=7", "--count", "2", "--answers", "1", "--pool", "2"]
+    assert main([*ask, "--out", base]) == 0
+    out = tmp_path / "out"
+    assert main(["search", base, "--iterations", "1", "--count", "2", "--no-baseline", "--out", str(out)]) == 0
+    capsys.readouterr()
+    settings = json.loads((out / "base-evolve" / "search.json").read_text())
+    assert settings["answers"] == 1
+    assert settings["task_settings"]["size"] == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--target", "golf=1"], "target names 'golf', and the objectives are completion"),
+        (["--goal", "golf>=1"], "goal names 'golf', and the objectives are completion"),
+        (["--strategy", "anneal"], "strategy must be one of best_of_n, evolve, openevolve, not 'anneal'"),
+        (["--operators", "regow=1"], "operator 'regow' is not known"),
+        (["--operators", "regrow=much"], "operators must be written NAME=SHARE"),
+        (["--operators", "extend", "--answers", "1"], "operator extend needs a policy that is asked for 2 or more"),
+        (["--strategy", "openevolve"], "strategy openevolve needs an endpoint: serve the model by vpo serve"),
+        (["--backend", "llama.cpp"], "backend must be transformers or vllm, not 'llama.cpp'"),
+        (["--features", "golf"], "features names 'golf', and the objectives are completion"),
+        (["--parents", "best"], "parents must be chosen by"),
+        (["--per-iteration", "4", "--answers", "3"], "per_iteration must be a multiple of the 3 answers"),
+        (["--budget", "money=3"], "budget is counted in answers, generations, tokens, not in 'money'"),
+        (["--budget", "answers=0"], "budget of answers must be 1 or more, not 0"),
+        (["--iterations", "0"], "iterations must be 1 or more, not 0"),
+        (["--jobs", "0"], "jobs must be 1 or more, not 0"),
+        (["--limit", "0"], "limit must be greater than 0"),
+        (["--temperature", "-1"], "temperature must be 0 or more"),
+        (["--count", "0"], "0"),
+        (["--reward", "none.py:f"], "there is no file 'none.py'"),
+        (
+            ["--endpoint", "http://127.0.0.1:9/v1", "--limit", "2", "--iterations", "1", "--count", "1"],
+            "none of 1 asks was answered",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(given, message, tmp_path, capsys):
+    arguments = ["search", "embedded", "--task", "maze", "--set", "size=7", "--count", "1"]
+    assert main([*arguments, "--out", str(tmp_path / "o"), *given]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.startswith("vpo: error: ")
+    assert said.count("\n") == 1
+    if "--endpoint" not in given:
+        assert not (tmp_path / "o").exists()
+
+
+def test_searches_over_different_problems_are_not_compared(tmp_path, capsys):
+    folders = []
+    for size in (7, 9):
+        folders.append(str(tmp_path / f"base{size}"))
+        ask = ["eval", "embedded", "--task", "maze", "--set", f"size={size}", "--count", "1", "--answers", "1"]
+        assert main([*ask, "--pool", "1", "--out", folders[-1]]) == 0
+    given = [*folders, "--iterations", "1", "--count", "1", "--no-baseline", "--processes", "0"]
+    assert main(["search", *given, "--out", str(tmp_path / "out")]) == 2
+    assert "the searches are not over the same problems and goals" in capsys.readouterr().err
+
+
+def test_the_same_model_twice_is_refused(capsys):
+    assert main(["search", "embedded", "embedded", "--task", "maze"]) == 2
+    assert "models must be given once each" in capsys.readouterr().err
+    assert not Path("searches").exists()
