@@ -3,7 +3,9 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
@@ -38,9 +40,13 @@ class Job(Protocol):
 
 J = TypeVar("J", bound=Job)
 
+NO_ROOM = 75  # what a process ends with that found no memory on the GPU
+
 
 def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, total: int) -> None:
     """Do what is missing, each job in a process of its own; those that fail are named once the others are done.
+
+    A job that finds no memory on a GPU beside others is taken up again, with fewer at once from then on.
 
     Args:
         begin: the jobs to begin with.
@@ -78,6 +84,11 @@ def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, 
                 for sentinel in connection.wait(list(running)):
                     job, ended = running.pop(sentinel)
                     ended.join()
+                    if ended.exitcode == NO_ROOM and running:
+                        at_once = len(running)
+                        waiting.append(job)
+                        tqdm.write(f"vpo: {job.folder}: no room on the GPU; {at_once} at once from now on", sys.stderr)
+                        continue
                     bar.update()
                     if job.done:
                         add(following(job))
@@ -121,7 +132,13 @@ def _live(job: Job) -> None:
     with open(_log(job), "a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    job.do()
+    try:
+        job.do()
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # torch's
+            raise
+        traceback.print_exc()
+        sys.exit(NO_ROOM)
 
 
 def watch_parent(then: Callable[[], None]) -> None:

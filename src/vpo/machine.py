@@ -1,5 +1,6 @@
 """What the machine that trains offers, and whether it suffices."""
 
+import gc
 import os
 import platform
 from importlib.metadata import version
@@ -57,3 +58,12 @@ def device() -> str:
     import torch
 
     return torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
+
+
+def free_gpu() -> None:
+    """Give back the memory of the GPU that this process holds and no longer uses, to others that need it."""
+    import torch
+
+    if torch.cuda.is_available():
+        gc.collect()  # a trainer and its model hold each other
+        torch.cuda.empty_cache()

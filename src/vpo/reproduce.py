@@ -28,6 +28,7 @@ from vpo.evaluate import Request, evaluate_into
 from vpo.evaluations import FACTS, Evaluation, oracle_of, read_evaluation
 from vpo.files import command_line, locked, write_text
 from vpo.jobs import finish
+from vpo.machine import free_gpu
 from vpo.measure import Comparison, compare, compare_groups
 from vpo.methods import get as get_method
 from vpo.plan import Plan, split_method
@@ -196,6 +197,7 @@ def _built(plan: Plan, folder: Path) -> str:
             goals=True,
             width=plan.policy_width,
         )
+        free_gpu()  # the runs need the room
     return str(folder)
 
 
