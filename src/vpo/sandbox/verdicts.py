@@ -1,7 +1,7 @@
 """What is run, on what, within which bounds, and what became of it."""
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 
@@ -55,7 +55,7 @@ class Limits:
     disk_mb: int = 16
 
 
-class Outcome(str, Enum):
+class Outcome(StrEnum):
     """What became of a test."""
 
     PASSED = "passed"
@@ -77,3 +77,21 @@ class Verdict:
     outcome: Outcome
     reason: str = ""
     detail: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the test was passed."""
+        return self.outcome is Outcome.PASSED
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a program made of one input: a value, or what it printed; or why there is nothing."""
+
+    value: Any = None
+    failure: Verdict | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program came to an end."""
+        return self.failure is None
