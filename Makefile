@@ -47,7 +47,7 @@ format: $(READY)  ## fix style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## time the core, the tasks and a training step
+bench: $(READY)  ## time the core, the tasks and a training step (the sandbox: benchmarks/sandbox.py DATA)
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python -W ignore benchmarks/train.py

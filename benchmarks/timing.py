@@ -22,8 +22,13 @@ def show(description: str | None, rows: Callable[[], Iterable[tuple[str, float, 
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    found = list(rows())
-    if options.json:
+    report(rows(), as_json=options.json)
+
+
+def report(rows: Iterable[tuple[str, float, str]], *, as_json: bool) -> None:
+    """Print rows of what was measured, the figure, and its mark."""
+    found = list(rows)
+    if as_json:
         print(json.dumps([{"what": what, "figure": figure, "mark": mark} for what, figure, mark in found], indent=2))
         return
     for what, figure, mark in found:

@@ -10,6 +10,7 @@ from vpo import __version__
 from vpo.commands import (
     compare,
     diagnose,
+    doctor,
     evaluate,
     measure,
     policy,
@@ -74,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
         measure,
         diagnose,
         policy,
+        doctor,
     ):
         command.add(commands)
     return found
