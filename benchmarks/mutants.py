@@ -1,0 +1,96 @@
+"""How sharp the tests are: canonical solutions with one small change each, and those that no test notices.
+
+python benchmarks/mutants.py MBPPPLUS.jsonl.gz [--count 50] [--seed 0] [--json]
+"""
+
+import argparse
+import ast
+import json
+from collections.abc import Callable
+from random import Random
+
+from vpo.sandbox import Limits, Outcome, Program, Sandbox
+from vpo.tasks.code import CodeTask, code_of
+
+LIMITS = Limits(test_seconds=2, seconds=20)
+SWAPS: dict[type, type] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mult,
+    ast.Div: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+
+
+def changes(node: ast.AST) -> list[Callable[[], None]]:
+    """Return the ways in which one place of a program can be changed, each as something to call."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
+        return [lambda: node.ops.__setitem__(0, SWAPS[type(node.ops[0])]())]
+    if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in SWAPS:
+        return [lambda: setattr(node, "op", SWAPS[type(node.op)]())]
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        return [lambda: setattr(node, "value", not node.value)]
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return [lambda: setattr(node, "value", node.value + 1)]
+    if isinstance(node, ast.If | ast.While):
+        return [lambda: setattr(node, "test", ast.UnaryOp(ast.Not(), node.test))]
+    return []
+
+
+def mutant(source: str, random: Random) -> tuple[str, str] | None:
+    """Return a program with one change, and the line that changed; None where there is nothing to change."""
+    tree = ast.parse(source)
+    ways = [change for node in ast.walk(tree) for change in changes(node)]
+    if not ways:
+        return None
+    random.choice(ways)()
+    changed = ast.unparse(ast.fix_missing_locations(tree))
+    before, after = ast.unparse(ast.parse(source)).splitlines(), changed.splitlines()
+    return changed, next((new.strip() for old, new in zip(before, after, strict=False) if old != new), "")
+
+
+def survivors(path: str, count: int, seed: int) -> tuple[int, list[dict[str, str]]]:
+    """Return how many mutants were made, and those that pass every test."""
+    random = Random(seed)
+    problems = list(CodeTask(data=path).problems("test"))
+    made = []
+    for problem in random.sample(problems, len(problems)):
+        if len(made) < count and (found := mutant(code_of(CodeTask(data=path).gold(problem) or ""), random)):
+            made.append((problem, *found))
+    with Sandbox(limits=LIMITS) as sandbox:
+        verdicts = sandbox.judge_many(
+            [(Program(source, problem.entry), [*problem.tests, *problem.hidden]) for problem, source, _ in made]
+        )
+    alive = [
+        {"problem": problem.id, "change": line}
+        for (problem, _, line), each in zip(made, verdicts, strict=True)
+        if all(verdict.outcome is Outcome.PASSED for verdict in each)
+    ]
+    return len(made), alive
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", help="a file of the task code")
+    parser.add_argument("--count", type=int, default=50, help="how many mutants (50)")
+    parser.add_argument("--seed", type=int, default=0, help="of the problems and of the changes (0)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    number, alive = survivors(options.data, options.count, options.seed)
+    if options.json:
+        print(json.dumps({"mutants": number, "survivors": alive}, indent=2))
+    else:
+        print(f"{number - len(alive)} of {number} mutants fail a test; no test notices:")
+        for each in alive:
+            print(f"{each['problem']:16} {each['change']}")
