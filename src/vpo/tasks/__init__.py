@@ -36,6 +36,8 @@ BUILT_IN = {
     "musique": ("vpo.tasks.musique", "MusiqueTask"),
     "eureqa": ("vpo.tasks.eureqa", "EureqaTask"),
     "toolrl": ("vpo.tasks.toolrl", "ToolrlTask"),
+    "code": ("vpo.tasks.code", "CodeTask"),
+    "code": ("vpo.tasks.code", "CodeTask"),
 }
 
 _REGISTERED: dict[str, type[Task[Any]]] = {}
