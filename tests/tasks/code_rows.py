@@ -36,7 +36,7 @@ def humanevalplus_row(**changes):
 def mbpp_row(number=601, **changes):
     return {
         "text": "Write a function to sort a list.",
-        "code": "import math\r\ndef helper(x):\r\n  return x\r\ndef order(items, up=True):\r\n  return sorted(helper(items))",
+        "code": "def helper(x):\r\n  return x\r\ndef order(items, up=True):\r\n  return sorted(helper(items))",
         "task_id": number,
         "test_setup_code": "",
         "test_list": ["assert order([2, 1]) == [1, 2]", "assert order([]) == []", "assert order([3]) == [3]"],

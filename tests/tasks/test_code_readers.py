@@ -209,7 +209,8 @@ def test_asserts_of_every_shape(tmp_path, test, right, wrong, kind):
 
 def test_what_is_set_up_for_tests_stands_after_the_answer(tmp_path):
     row = code_rows.mbpp_row(
-        code="class Node:\n    def __init__(self, value):\n        self.value = value\n\ndef value_of(node):\n    return node.value",
+        code="class Node:\n    def __init__(self, value):\n        self.value = value\n\n"
+        "def value_of(node):\n    return node.value",
         test_setup_code="root = Node(3)",
         test_list=["assert value_of(root) == 3"],
     )

@@ -37,7 +37,6 @@ BUILT_IN = {
     "eureqa": ("vpo.tasks.eureqa", "EureqaTask"),
     "toolrl": ("vpo.tasks.toolrl", "ToolrlTask"),
     "code": ("vpo.tasks.code", "CodeTask"),
-    "code": ("vpo.tasks.code", "CodeTask"),
 }
 
 _REGISTERED: dict[str, type[Task[Any]]] = {}
