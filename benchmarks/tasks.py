@@ -22,7 +22,7 @@ def maze_answers_a_second() -> float:
     mazes = task.problems("train", count=50)
     pairs = [(maze, route) for maze in mazes for route in task.demonstrations(maze, 40, Random(maze.id))]
     fresh = [(make_maze(9, 42, place // 40), route) for place, (_, route) in enumerate(pairs)]
-    return len(pairs) / seconds(lambda: task.score_many(*zip(*fresh, strict=True)))
+    return len(pairs) / seconds(lambda: task.score_all(*zip(*fresh, strict=True)))
 
 
 def tool_answers_a_second() -> float:
@@ -39,7 +39,7 @@ def tool_answers_a_second() -> float:
     answer = f"<think>Two calls will do.</think>\n<tool_call>\n{lines}\n</tool_call>"
     answers = [answer] * 2000
     assert task.score(problem, answer) == (1, 1, 1, (1 + (3 + 0.5) / 4) / 2)
-    return len(answers) / seconds(lambda: task.score_many([problem] * len(answers), answers))
+    return len(answers) / seconds(lambda: task.score_all([problem] * len(answers), answers))
 
 
 def hostile_milliseconds() -> float:

@@ -1,6 +1,6 @@
 """From a policy and problems to a pool: sample, parse, score; and the whole of an evaluation, measured and written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from vpo.generate import Sampling, complete
 from vpo.measure import Comparison, compare
 from vpo.policies import Policy, load, locate
 from vpo.policies.format import TOKENS_PER_ANSWER, PromptFormat
-from vpo.score import Tally, scored_rows
+from vpo.score import Completion, Tally, scored_rows
 from vpo.tables import comparison_data
 from vpo.targets import weights_for
 from vpo.tasks import Task, get
@@ -60,12 +60,12 @@ def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) ->
     trained_for = asked.tokens_per_answer or TOKENS_PER_ANSWER
     room = trained_for if request.tokens_per_answer is None else request.tokens_per_answer
     sampling = Sampling(max_new_tokens=room * answers, **request.sampling)
-    target = request.target or asked.target
-    weights = weights_for(target, task.names).tolist() if target else task.weights
-    tally = Tally()
-    stated = weights if asked.target_in_prompt else None
-    rows = evaluate(load(found.path), task, problems, answers, request.pool, sampling, tally, stated)
-    tally.target = dict(zip(task.names, weights, strict=True))
+    target = request.target or asked.target or task.target
+    tally = Tally(target=target)
+    for problem in problems:
+        weights_for(target, task.names_of(problem), f"problem {problem.id!r}")  # refuses objectives that it lacks
+    told = asked.target_in_prompt
+    rows = evaluate(load(found.path), task, problems, answers, request.pool, sampling, tally, told=told)
     with disk_full(folder, hint="make room, and evaluate again"):
         pool = write_answers(folder, rows)
     facts = {
@@ -93,7 +93,8 @@ def evaluate(
     pool: int,
     sampling: Sampling,
     tally: Tally | None = None,
-    stated: Sequence[float] | None = None,
+    *,
+    told: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Return the rows of a pool, sampled while they are read.
 
@@ -104,15 +105,15 @@ def evaluate(
         answers: m, how many answers a generation is asked for.
         pool: answers per problem, a multiple of m.
         sampling: how completions are drawn.
-        tally: counts what is read.
-        stated: a weighting that the prompts state, for a policy that was trained to be told one.
+        tally: counts what is read; it has the target.
+        told: whether the prompts state the target, for a policy that was trained to be told one.
     """
     whole_number(answers, "answers", 1)
     if whole_number(pool, "pool", 1) % answers:
         raise InputError(f"pool must be a multiple of the {answers} answers of a generation, not {pool}")
-    tally = Tally() if tally is None else tally
-    tally.target = dict(zip(task.names, task.weights, strict=True))
-    return _sampled(policy, task, problems, answers, pool // answers, sampling, tally, stated)
+    tally = Tally(target=task.target) if tally is None else tally
+    completions = _sampled(policy, task, problems, answers, pool // answers, sampling, told, tally.target)
+    return scored_rows(task, completions, tally)
 
 
 def _sampled(
@@ -122,10 +123,13 @@ def _sampled(
     answers: int,
     generations: int,
     sampling: Sampling,
-    tally: Tally,
-    stated: Sequence[float] | None,
-) -> Iterator[dict[str, Any]]:
+    told: bool,
+    target: Mapping[str, float] | None,
+) -> Iterator[Completion]:
     asked = [(problem, generation) for problem in problems for generation in range(generations)]
-    prompts = [task.ask(problem, answers, stated) for problem, _ in asked]
+    prompts = []
+    for problem, _ in asked:
+        stated = weights_for(target, task.names_of(problem)).tolist() if told else None
+        prompts.append(task.ask(problem, answers, stated))
     for (problem, generation), (text, tokens) in zip(asked, complete(policy, prompts, sampling), strict=True):
-        yield from scored_rows(task, problem, text, answers, {"generation": generation, "tokens": tokens}, tally)
+        yield Completion(problem, text, answers, {"generation": generation, "tokens": tokens})

@@ -126,8 +126,11 @@ def oracle_of(evaluations: Sequence[Evaluation], target: Mapping[str, float] | N
     task = task_of(evaluations[0])
     if task is None or type(task).best is Task.best:
         return None
-    weights = weights_for(target, task.names).tolist()
     wanted = set.intersection(*(set(each.pool.problems) for each in evaluations))
     problems = task.problems(first["split"], count=max(each.facts["problems"] for each in evaluations))
-    best = {problem.id: task.best(problem, weights) for problem in problems if problem.id in wanted}
+    best = {
+        problem.id: task.best(problem, weights_for(target, task.names_of(problem)).tolist())
+        for problem in problems
+        if problem.id in wanted
+    }
     return {name: value for name, value in best.items() if value is not None} if None not in best.values() else None

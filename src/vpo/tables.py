@@ -133,6 +133,9 @@ def task_text(task: type[Task[Any]]) -> str:
         [f"  {objective.name}", f"{weight:.3f}", objective.meaning]
         for objective, weight in zip(task.objectives, task.weights, strict=True)
     ]
+    if task.ragged:
+        first, last = task.objectives[0], task.objectives[-1]
+        rows = [[f"  {first.name}", "alike", first.meaning], [f"  … {last.name}", "", "as many as the problem has"]]
     settings = ", ".join(f"{name}={default}" for name, default in settings_of(task).items())
     return "\n".join([f"{task.name}: {task.summary}", *aligned(rows), f"  settings: {settings or 'none'}"])
 
@@ -140,7 +143,8 @@ def task_text(task: type[Task[Any]]) -> str:
 def problem_data(task: Task[P], problem: P, prompt: Sequence[Message]) -> dict[str, Any]:
     """Return a problem, its prompt and its gold answer as plain data."""
     gold = task.gold(problem)
-    scores = None if gold is None else dict(zip(task.names, task.score(problem, gold), strict=True))
+    vector = None if gold is None else task.score(problem, gold)
+    scores = None if vector is None else dict(zip(task.names_of(problem), vector, strict=True))
     return {"id": problem.id, "prompt": list(prompt), "gold": gold, "scores": scores}
 
 
@@ -150,7 +154,7 @@ def problem_text(task: Task[P], problem: P, prompt: Sequence[Message], *, colour
     parts = [f"{task.name} {problem.id}"]
     parts += [f"── {message['role']} ──\n{message['content']}" for message in prompt]
     if data["gold"] is not None:
-        scores = ", ".join(f"{name} {score:.3g}" for name, score in data["scores"].items())
+        scores = ", ".join(f"{name} {score:.3g}" for name, score in (data["scores"] or {}).items())
         parts.append(f"── gold answer ──\n{data['gold']}\n{scores}")
     picture = task.picture(problem, [data["gold"]] if data["gold"] else [], colour=colour)
     return "\n\n".join([*parts, *([picture] if picture else [])])
@@ -169,14 +173,15 @@ def tally_text(tally: Tally, pool: str) -> str:
     """Return what became of some completions."""
     data = tally.data()
     rows = [[f"  {name}", f"{mean:.3f}"] for name, mean in data["mean"].items()]
-    weights = tally.target.values()
-    uniform = max(weights) - min(weights) < 1e-9
+    target = tally.target or {"all": 1.0}
+    uniform = max(target.values()) - min(target.values()) < 1e-9
     ratios = ",".join(
-        f"{name}={weight / min(filter(None, weights)):.6g}" for name, weight in tally.target.items() if weight > 0
+        f"{name}={weight / min(filter(None, target.values())):.6g}" for name, weight in target.items() if weight > 0
     )
+    left_out = f", {tally.unknown} of them left out as their scores cannot be known" if tally.unknown else ""
     return "\n".join(
         [
-            f"{tally.completions} completions, {tally.answers} answers: {data['given']:.1%} were given, "
+            f"{tally.completions} completions{left_out}, {tally.answers} answers: {data['given']:.1%} were given, "
             f"{data['readable']:.1%} could be read, {data['repeated']:.1%} repeat an earlier one of their set, "
             f"{data['solved']:.1%} solve",
             *aligned(rows),

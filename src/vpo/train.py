@@ -107,7 +107,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
         "tokens_per_answer": config.tokens_per_answer or known or TOKENS_PER_ANSWER,
         "micro_batch": config.micro_batch or (config.rollouts if small else config.group),
         "precision": precision(config.precision, small=small),
-        "target": scaled(config.target) if config.target else dict(zip(task.names, task.weights, strict=True)),
+        "target": scaled(config.target) if config.target else task.target,
     }
     return replace(config, **chosen), task, found
 
@@ -122,15 +122,15 @@ def prepare(config: TrainConfig) -> Parts:
             raise InputError(f"report_to {tracker!r} needs its package: pip install {tracker}")
     problems = task.problems(config.split, count=config.problems)
     method = get_method(config.method, **config.method_settings)
-    weights_D = weights_for(config.target, task.names).tolist()
-    reward = reward_function(task, method, problems=problems, target=weights_D, group=config.group, seed=config.seed)
+    target = None if config.target is None else weights_for(config.target, task.names).tolist()
+    reward = reward_function(task, method, problems=problems, target=target, group=config.group, seed=config.seed)
     asked = found.trained_format(
         task,
         answers=method.answers,
         tokens_per_answer=config.tokens_per_answer,
         target=config.target,
         target_in_prompt=method.target_in_prompt,
-        example=task.ask(problems[0], method.answers, weights_D if method.target_in_prompt else None),
+        example=task.ask(problems[0], method.answers, reward.deployed(problems[0].id)),
     )
     policy = load(found.path, precision="bfloat16" if config.precision == "bfloat16" else "float32")
     return Parts(config, policy, reward, asked)

@@ -10,14 +10,14 @@ PROBLEM = TASK.problems("test", count=1)[0]
 
 
 def solves(goal, vector):
-    return goal.solved(PROBLEM, vector, goal.value(PROBLEM, "", vector))
+    return goal.solved(PROBLEM, "", vector, goal.value(PROBLEM, "", vector))
 
 
 def test_a_weighting_is_solved_at_the_oracle():
     goal = Weighting("gold=2,diamond=1", TASK)
-    assert goal.weights == pytest.approx((0, 2 / 3, 1 / 3, 0))
+    assert goal.weights_of(PROBLEM) == pytest.approx((0, 2 / 3, 1 / 3, 0))
     assert goal.value(PROBLEM, "", (1.0, 0.5, 1.0, 0.0)) == pytest.approx(2 / 3)
-    best = TASK.best(PROBLEM, goal.weights)
+    best = TASK.best(PROBLEM, goal.weights_of(PROBLEM))
     route = TASK.gold(PROBLEM)
     assert goal.value(PROBLEM, route, TASK.score(PROBLEM, route)) <= best + 1e-9
     reached = (1.0, best * 1.5, 0.0, 0.0)
@@ -68,7 +68,7 @@ def test_a_function_of_ones_own(tmp_path):
     )
     short, odd = goals_of(TASK, functions=[f"{file}:short", f"{file}:odd"])
     assert short.value(PROBLEM, "UU", (1.0, 0, 0, 0)) == pytest.approx(1 - 2 / PROBLEM.budget)
-    assert not short.solved(PROBLEM, (1.0, 0, 0, 0), 0.9)
+    assert not short.solved(PROBLEM, "", (1.0, 0, 0, 0), 0.9)
     with pytest.raises(ValueError, match="the function must return a finite number, not None"):
         odd.value(PROBLEM, "UU", (1.0, 0, 0, 0))
 

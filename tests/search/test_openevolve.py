@@ -179,7 +179,7 @@ def test_the_evaluator_gives_every_metric_whatever_the_scorer_does(tmp_path):
     )
     source = {"task": str(tmp_path / "task.py"), "settings": {"size": 7}, "split": "test", "count": 1}
     source["goals"] = {"targets": ["gold=1"]}
-    told = {"source": source, "problem": MAZES[0].id, "goal": "gold=1", "limit": 20}
+    told = {"source": source, "problem": MAZES[0].id, "goal": "gold=1", "limit": 20, "objectives": TASK.names}
     evaluate = evaluator(json.dumps(told))
     program = tmp_path / "program.txt"
     program.write_text(TASK.gold(MAZES[0]))

@@ -242,7 +242,7 @@ def test_no_route_beats_the_oracle():
         tiles = maze.tiles(GOLD) + maze.tiles(DIAMOND) + maze.tiles(LAVA)
         tours = [random.sample(tiles, random.randrange(1, 6)) for _ in range(8)]
         routes += [route for tour in tours if (route := route_over(maze, tour, frozenset(), random))]
-        earned = TASK.score_many([maze] * len(routes), routes) @ weightings.T
+        earned = np.asarray(TASK.score_all([maze] * len(routes), routes)) @ weightings.T
         best = [oracle(maze).best(weights) for weights in weightings]
         assert (earned <= np.asarray(best) + 1e-12).all()
 

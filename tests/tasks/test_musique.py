@@ -80,8 +80,8 @@ def test_a_single_answer_is_all_that_follows_the_reasoning(two_hops):
 def test_answers_of_a_set_keep_their_own_tags(two_hops):
     task, problem = two_hops
     text = f"<answer_1>{answer('4', 'Vostok')}</answer_1><answer_2>{answer('6', 'Lake Vostok')}</answer_2>"
-    vectors = task.score_many([problem] * 3, task.parse(text, 3))
-    assert vectors.tolist() == [[1, 0, 1, 1, pytest.approx(2 / 3)], [0, 1, 1, 1, 1], [0, 0, 0, 0, 0]]
+    vectors = task.score_all([problem] * 3, task.parse(text, 3))
+    assert vectors == [(1, 0, 1, 1, pytest.approx(2 / 3)), (0, 1, 1, 1, 1), (0, 0, 0, 0, 0)]
 
 
 def test_the_prompt_numbers_the_paragraphs_from_one(two_hops):

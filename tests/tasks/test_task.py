@@ -42,7 +42,7 @@ def test_any_text_yields_vectors_and_never_raises(name, completion, answers):
     task, problem = PROBLEMS[name]
     found = task.parse(completion, answers)
     assert len(found) == answers
-    vectors = task.score_many([problem] * answers, found)
+    vectors = np.asarray(task.score_all([problem] * answers, found))
     assert vectors.shape == (answers, len(task.objectives))
     assert ((vectors >= 0) & (vectors <= 1)).all()
     for answer, vector in zip(found, vectors, strict=True):
@@ -65,7 +65,7 @@ def test_any_answer_yields_a_vector(name, text):
 def test_the_set_reward_of_any_answers_ignores_order_and_copies(name, texts, order, copied):
     task, problem = PROBLEMS[name]
     texts[copied] = task.gold(problem)
-    rewards = task.score_many([problem] * 3, texts)
+    rewards = np.asarray(task.score_all([problem] * 3, texts))
     assert set_reward(rewards[list(order)]) == pytest.approx(set_reward(rewards), abs=1e-12)
     with_copy = np.vstack([rewards, rewards[copied]])
     assert set_reward(with_copy) == pytest.approx(set_reward(rewards), abs=1e-12)
@@ -80,7 +80,7 @@ def test_the_set_reward_ignores_order_and_duplicates_and_multi_rlvr_counts_them(
     poor = {"maze": "R", "musique": "<answer>x</answer>", "eureqa": "A: x\nB: Long Film", "toolrl": CALL[:16]}[name]
 
     def rewards(*texts):
-        return task.score_many([problem] * 3, task.parse(write(texts), 3))
+        return np.asarray(task.score_all([problem] * 3, task.parse(write(texts), 3)))
 
     def total(matrix):
         return float((matrix @ np.asarray(task.weights)).sum())
@@ -100,7 +100,7 @@ def test_the_set_reward_ignores_order_and_duplicates_and_multi_rlvr_counts_them(
 def test_an_answer_in_the_answer_of_another_counts_once(name):
     task, problem = PROBLEMS[name]
     nested = f"<answer_1><answer_2><answer_3>{task.gold(problem)}</answer_3></answer_2></answer_1>"
-    vectors = task.score_many([problem] * 3, task.parse(nested, 3))
+    vectors = np.asarray(task.score_all([problem] * 3, task.parse(nested, 3)))
     assert (vectors.sum(axis=1) > 0).sum() == 1
 
 
@@ -166,7 +166,9 @@ def test_a_task_of_a_file(own_file):
     problems = task.problems(count=3)
     assert list(task.validate(problems)) == [None] * 3
     one = problems[0].numbers[0]
-    found = task.score_many([problems[0]] * 4, task.parse(write([f"{one}", f"{one}, {one}, {one}", "none", ""]), 4))
+    found = np.asarray(
+        task.score_all([problems[0]] * 4, task.parse(write([f"{one}", f"{one}, {one}, {one}", "none", ""]), 4))
+    )
     assert found[0].tolist() == [one / problems[0].goal, pytest.approx(2 / 3)]
     assert found[2].tolist() == found[3].tolist() == [0, 0]
     assert "Choose some of" in task.ask(problems[0], 2)[0]["content"]

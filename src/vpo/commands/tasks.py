@@ -71,7 +71,8 @@ def show(options: argparse.Namespace) -> int:
     if not 0 <= options.index < len(problems):
         raise InputError(f"index must lie in 0..{len(problems) - 1}, the problems of the split, not {options.index}")
     problem = problems[options.index]
-    target = None if options.target is None else weights_for(parse_target(options.target), task.names).tolist()
+    names = task.names_of(problem)
+    target = None if options.target is None else weights_for(parse_target(options.target), names).tolist()
     prompt = task.ask(problem, options.answers, target)
     if options.picture:
         gold = task.gold(problem)

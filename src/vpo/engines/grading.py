@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -10,7 +11,7 @@ import numpy as np
 from vpo import answers as protocol
 from vpo.core.simplex import Floats
 from vpo.errors import InputError
-from vpo.tasks import Task
+from vpo.tasks import Task, Vector
 
 Scorer: TypeAlias = Callable[..., float | Sequence[float] | Mapping[str, float] | None]
 Answers: TypeAlias = list[str | None]
@@ -27,8 +28,12 @@ class Grader:
         """Return where the part of each answer ends, and its place."""
         return protocol.parts(text, answers)
 
-    def score(self, row: Mapping[str, Any], answers: Answers) -> Floats | None:
-        """Return the vectors of the answers, (M, D), zeros for missing ones; None where they cannot be known."""
+    def score(self, rows: Sequence[Mapping[str, Any]], parsed: Sequence[Answers]) -> list[Floats | None]:
+        """Return the vectors of each row's answers, (M, D), zeros for missing ones; None where one is not known."""
+        raise NotImplementedError
+
+    def dimensions(self, row: Mapping[str, Any]) -> int:
+        """Return D, how many objectives a row has."""
         raise NotImplementedError
 
 
@@ -48,12 +53,27 @@ class TaskGrader(Grader):
         """Return where the part of each answer ends, as the task reads them, and its place."""
         return self.task.parts(text, answers)
 
-    def score(self, row: Mapping[str, Any], answers: Answers) -> Floats:
-        """Return the vectors of the answers to the row's problem."""
+    def score(self, rows: Sequence[Mapping[str, Any]], parsed: Sequence[Answers]) -> list[Floats | None]:
+        """Return the vectors of the answers to the rows' problems, all of which are scored in one call."""
+        asked = [self._problem(row) for row in rows]
+        problems = [problem for problem, found in zip(asked, parsed, strict=True) for _ in found]
+        vectors = iter(self.task.score_all(problems, [answer for found in parsed for answer in found]))
+        return [_matrix(list(islice(vectors, len(found)))) for found in parsed]
+
+    def dimensions(self, row: Mapping[str, Any]) -> int:
+        """Return how many objectives the row's problem has."""
+        return len(self.task.names_of(self._problem(row)))
+
+    def _problem(self, row: Mapping[str, Any]) -> Any:
         name = row.get("problem")
         if name not in self.problems:
             raise InputError(f"the data set's column problem must name one of the problems given, not {name!r}")
-        return self.task.score_many([self.problems[name]] * len(answers), answers)
+        return self.problems[name]
+
+
+def _matrix(vectors: Sequence[Vector | None]) -> Floats | None:
+    """Return the vectors of a completion's answers, (M, D), or None where one is not known."""
+    return None if None in vectors else np.asarray(vectors, dtype=np.float64)
 
 
 class OwnGrader(Grader):
@@ -68,8 +88,15 @@ class OwnGrader(Grader):
         self.takes = {each.name for each in parameters if each.kind is not inspect.Parameter.VAR_KEYWORD}
         self.needs = [each.name for each in parameters if each.name in self.takes and each.default is each.empty]
 
-    def score(self, row: Mapping[str, Any], answers: Answers) -> Floats | None:
-        """Return what the function says of each answer; None where it says None of one."""
+    def score(self, rows: Sequence[Mapping[str, Any]], parsed: Sequence[Answers]) -> list[Floats | None]:
+        """Return what the function says of each answer; None for a row where it says None of one."""
+        return [self._score(row, answers) for row, answers in zip(rows, parsed, strict=True)]
+
+    def dimensions(self, row: Mapping[str, Any]) -> int:
+        """Return how many numbers the function returns."""
+        return len(self.objectives)
+
+    def _score(self, row: Mapping[str, Any], answers: Answers) -> Floats | None:
         for name in self.needs:
             if name not in row:
                 raise InputError(f"score wants {name!r}, and the data set has the columns {', '.join(row)}")

@@ -34,11 +34,12 @@ def given(answers: Answers) -> list[bool]:
 
 
 def metrics(batch: Scored, objectives: Sequence[str], target: Callable[[int], Floats]) -> dict[str, float]:
-    """Return each objective, w*·r, the set reward, diversity, the parse rate, and the share of groups without spread.
+    """Return each objective, w*·r, the set reward, diversity, the parse rate, the share of groups without spread, and
+    how many completions have a reward that is not known.
 
     Args:
         batch: what was scored.
-        objectives: their names.
+        objectives: their names; none where problems differ in them.
         target: from the number of objectives to w*.
     """
     known = [
@@ -47,7 +48,7 @@ def metrics(batch: Scored, objectives: Sequence[str], target: Callable[[int], Fl
         if vectors is not None
     ]
     everything = [there for answers in batch.parsed for there in given(answers)]
-    found = {"parse_rate": float(np.mean(everything)), "abstained": 1 - len(known) / len(batch.vectors)}
+    found = {"parse_rate": float(np.mean(everything)), "unknown": float(len(batch.vectors) - len(known))}
     if not known:
         return found
     alike: dict[tuple[int, ...], list[tuple[Floats, list[bool]]]] = {}
@@ -60,9 +61,9 @@ def metrics(batch: Scored, objectives: Sequence[str], target: Callable[[int], Fl
         targets.append((vectors_NMD @ target(objectives_count)).mean(axis=1))
     found["set_reward"] = float(np.concatenate(set_rewards).mean())
     found["target"] = float(np.concatenate(targets).mean())
-    if len(alike) == 1:
+    if objectives:
         means = np.concatenate([vectors for vectors, _ in known]).mean(axis=0)
-        found |= {f"objective/{name}": float(mean) for name, mean in zip(objectives, means, strict=False)}
+        found |= {f"objective/{name}": float(mean) for name, mean in zip(objectives, means, strict=True)}
     pools = [[vectors for place in group if (vectors := batch.vectors[place]) is not None] for group in batch.groups]
     found["diversity"] = float(np.mean([pairwise_l1(np.concatenate(pool)) for pool in pools if pool]))
     paid = [[reward for place in group if (reward := batch.rewards[place]) is not None] for group in batch.groups]

@@ -51,7 +51,7 @@ def task_dataset(reward: "RewardFunction", *, evaluation: bool = False) -> "Data
     task, stated = reward.grader.task, reward.method.target_in_prompt
     rows = []
     for name, problem in reward.grader.problems.items():
-        weighting = reward.target.tolist() if stated and evaluation else reward.weighting_in_prompt(name)
+        weighting = reward.deployed(name) if evaluation else reward.weighting_in_prompt(name)
         row = {"prompt": task.ask(problem, reward.method.answers, weighting), "problem": name}
         rows.append({**row, DEPLOYED: evaluation} if stated else row)
     return Dataset.from_list(rows)

@@ -66,7 +66,8 @@ def reward_function(
             cannot be known. Its further parameters are columns of the data set, and `prompt`.
         objectives: their names.
         answers: m, how many answers a completion holds; the method's default otherwise.
-        target: w*, the deployed weighting; the task's, or uniform, otherwise.
+        target: w*, the deployed weighting; the task's, or uniform, otherwise. Where problems differ in their objectives
+            it is uniform.
         group: G, the rollouts per problem: needed by the methods that look at the whole group.
         seed: for the methods that draw weightings.
     """
@@ -83,6 +84,10 @@ def reward_function(
         if problems is None:
             raise InputError("problems must be given with a task: those that the data set was made of")
         grader: Grader = TaskGrader(task, problems)
+        if task.ragged:
+            if target is not None:
+                raise InputError(f"the problems of task {task.name} differ in their objectives: target must be uniform")
+            return RewardFunction(grader, chosen, (), None, group, seed)
         names, weights = task.names, task.weights
     else:
         assert score is not None
@@ -107,11 +112,11 @@ class RewardFunction:
         grader: Grader,
         method: Method,
         objectives: tuple[str, ...],
-        target: Floats,
+        target: Floats | None,
         group: int | None,
         seed: int,
     ) -> None:
-        """See `reward_function`."""
+        """See `reward_function`. Without names and a target, problems differ in their objectives, all alike to w*."""
         self.grader, self.method, self.objectives = grader, method, objectives
         self.target, self.group, self.seed = target, group, seed
         self.low_calls = 0
@@ -144,7 +149,7 @@ class RewardFunction:
             {"prompt": prompt, **{name: values[place] for name, values in columns.items() if _is_column(values, texts)}}
             for place, prompt in enumerate(prompts)
         ]
-        scored = [self.grader.score(row, found) for row, found in zip(rows, parsed, strict=True)]
+        scored = self.grader.score(rows, parsed)
         rewards = self._deliver(rows, parsed, scored, getattr(trainer_state, "global_step", 0))
         batch = Scored(parsed, scored, rewards, self._groups(rows))
         if self.observer is not None:
@@ -164,14 +169,21 @@ class RewardFunction:
         """
         if not isinstance(self.method, GoalConditioned):
             return None
-        drawn_D = drawn_weighting(len(self.objectives), self.method.concentration, key=(self.seed, 0, str(problem)))
+        dimensions = self.grader.dimensions({"problem": problem})
+        drawn_D = drawn_weighting(dimensions, self.method.concentration, key=(self.seed, 0, str(problem)))
         return [float(weight) for weight in drawn_D]
+
+    def deployed(self, problem: str) -> list[float] | None:
+        """Return w*, as a problem's prompt states it in evaluation; None for methods that state none."""
+        if not self.method.target_in_prompt:
+            return None
+        return list(self._target(self.grader.dimensions({"problem": problem})))
 
     def _deliver(
         self, rows: list[dict[str, Any]], parsed: list[Answers], scored: list[Floats | None], step: int
     ) -> list[float | None]:
         if self.method.whole_group:
-            return self._advantages(scored)
+            return self._advantages(rows, scored)
         if self.method.per_answer:
             self.by_answer = np.full((len(rows), self.method.answers), np.nan)
         step = 0 if self.method.target_in_prompt else step
@@ -195,7 +207,7 @@ class RewardFunction:
                 rewards[place] = reward
         return rewards
 
-    def _advantages(self, scored: list[Floats | None]) -> list[float | None]:
+    def _advantages(self, rows: list[dict[str, Any]], scored: list[Floats | None]) -> list[float | None]:
         size = self.group
         assert size is not None
         if len(scored) % size:
@@ -203,11 +215,10 @@ class RewardFunction:
                 f"{self.method.name} needs whole groups of {size}, and got {len(scored)} completions: make "
                 f"per_device_train_batch_size × steps_per_generation divisible by num_generations, {size}"
             )
-        empty = np.zeros((self.method.answers, len(self.objectives)))
-        groups = [
-            np.stack([empty if matrix is None else matrix for matrix in scored[start : start + size]])
-            for start in range(0, len(scored), size)
-        ]
+        groups = []
+        for start in range(0, len(scored), size):
+            empty = np.zeros((self.method.answers, self.grader.dimensions(rows[start])))
+            groups.append(np.stack([empty if matrix is None else matrix for matrix in scored[start : start + size]]))
         valid_PG = np.asarray([matrix is not None for matrix in scored]).reshape(-1, size)
         targets = [self._target(group.shape[-1]) for group in groups]
         found_PG = advantages(self.method, groups, target=targets, valid=valid_PG)
@@ -217,7 +228,7 @@ class RewardFunction:
         ]
 
     def _target(self, dimensions: int) -> Floats:
-        return self.target if len(self.target) == dimensions else np.full(dimensions, 1 / dimensions)
+        return np.full(dimensions, 1 / dimensions) if self.target is None else self.target
 
     def _groups(self, rows: list[dict[str, Any]]) -> list[list[int]]:
         """Return the places of each group: by its size where the trainer's is known, else by problem."""

@@ -77,6 +77,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         speed = logs["completions/mean_length"] * self.config.rollouts / (now - self.last)
         self.last = now
         named = [(name, logs.get(f"vpo/objective/{name}")) for name in self.objectives]
+        named = named or [("target", logs.get("vpo/target"))]  # names mean nothing where problems differ in objectives
         shown = [f"{name} {value:.2f}" for name, value in named if value is not None]
         return ", ".join([f"{speed:,.0f} tokens/s", f"diversity {logs.get('vpo/diversity', 0):.2f}", *shown])
 

@@ -34,19 +34,35 @@ class Goal(ABC):
 
     Attributes:
         name: what users typed.
-        weights: of the objectives, where it is a weighting that a policy can be told; else None.
+        task: whose answers they are.
+        named: the objectives that it names.
     """
 
     name: str
-    weights: tuple[float, ...] | None = None
+    task: Task[Any]
+    named: tuple[str, ...] = ()
+
+    def check(self, problem: Any) -> None:
+        """Refuse a problem that lacks an objective that the goal names."""
+        names = self.task.names_of(problem)
+        for name in self.named:
+            if name not in names:
+                raise InputError(
+                    f"goal {self.name!r} names {name!r}, and the objectives of problem {problem.id!r} are "
+                    f"{', '.join(names)}"
+                )
+
+    def weights_of(self, problem: Any) -> tuple[float, ...] | None:
+        """Return the weights of a problem's objectives where it is a weighting, which a policy can be told."""
+        return None
 
     @abstractmethod
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
         """Return how good an answer is: more is better, 0 is nothing."""
 
     @abstractmethod
-    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
-        """Return whether an answer of a vector and a value is all that was looked for."""
+    def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
+        """Return whether an answer, of a vector and a value, is all that was looked for; None where nobody knows."""
 
 
 class Weighting(Goal):
@@ -55,18 +71,23 @@ class Weighting(Goal):
     def __init__(self, text: str, task: Task[Any]) -> None:
         """Read "gold=1" or "gold=1,diamond=3"."""
         self.name, self.task = text, task
-        self.weights = tuple(weights_for(parse_target(text), task.names).tolist())
+        self.target: dict[str, float] | None = parse_target(text)
+        self.named = tuple(self.target)
+        weights_for(self.target, task.names)  # refuses what is no objective
         self.best: dict[str, float] = {}
+
+    def weights_of(self, problem: Any) -> tuple[float, ...]:
+        """Return the weights of a problem's objectives."""
+        return tuple(weights_for(self.target, self.task.names_of(problem)))
 
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
         """Return w·r."""
-        assert self.weights is not None
-        return float(np.dot(self.weights, vector))
+        return float(np.dot(self.weights_of(problem), vector))
 
-    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
+    def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
         """Return whether no answer can earn more."""
         if problem.id not in self.best:
-            known = self.task.best(problem, self.weights)
+            known = self.task.best(problem, self.weights_of(problem))
             self.best[problem.id] = 1.0 if known is None else known
         return value >= self.best[problem.id] - TOLERANCE
 
@@ -76,11 +97,12 @@ class OwnGoal(Weighting):
 
     def __init__(self, task: Task[Any]) -> None:
         """Take the task."""
-        self.name, self.task, self.weights = "own", task, task.weights
+        self.name, self.task, self.target = "own", task, task.target
 
-    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
+    def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
         """Return what the task says."""
-        return self.task.solved(vector)
+        (found,) = self.task.solved_all([problem], [answer], [tuple(vector)])
+        return found
 
 
 class Condition(Goal):
@@ -88,8 +110,8 @@ class Condition(Goal):
 
     def __init__(self, text: str, task: Task[Any]) -> None:
         """Read "diamond>=1, completion>=1"."""
-        self.name = text
-        self.bounds: list[tuple[int, str, float]] = []
+        self.name, self.task = text, task
+        self.bounds: list[tuple[str, str, float]] = []
         for part in text.split(","):
             found = _PART.fullmatch(part)
             bound = _number(found[3]) if found else math.nan
@@ -97,15 +119,18 @@ class Condition(Goal):
                 raise InputError(f"goal must be written NAME>=NUMBER,… (or <=, >, <), not {part.strip()!r}")
             if found[1] not in task.names:
                 raise InputError(f"goal names {found[1]!r}, and the objectives are {', '.join(task.names)}")
-            self.bounds.append((task.names.index(found[1]), found[2], bound))
+            self.bounds.append((found[1], found[2], bound))
+        self.named = tuple(name for name, _, _ in self.bounds)
 
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
         """Return how far the bounds are met, on average: 1 for each that is."""
-        return float(np.mean([_nearness(vector[place], sign, bound) for place, sign, bound in self.bounds]))
+        scores = dict(zip(self.task.names_of(problem), vector, strict=True))
+        return float(np.mean([_nearness(scores[name], sign, bound) for name, sign, bound in self.bounds]))
 
-    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
+    def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
         """Return whether every bound is met."""
-        return all(_SIGNS[sign](vector[place], bound) for place, sign, bound in self.bounds)
+        scores = dict(zip(self.task.names_of(problem), vector, strict=True))
+        return all(_SIGNS[sign](scores[name], bound) for name, sign, bound in self.bounds)
 
 
 class Function(Goal):
@@ -113,7 +138,7 @@ class Function(Goal):
 
     def __init__(self, text: str, task: Task[Any]) -> None:
         """Read "file.py:function"."""
-        self.name, self.names = text, task.names
+        self.name, self.task = text, task
         path, _, name = text.rpartition(":")
         if not Path(path).is_file():
             raise InputError(f"reward must be written FILE.py:FUNCTION, and there is no file {path!r}")
@@ -128,7 +153,7 @@ class Function(Goal):
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
         """Return what the function says."""
         assert self.function is not None
-        found = self.function(answer, dict(zip(self.names, vector, strict=True)), problem)
+        found = self.function(answer, dict(zip(self.task.names_of(problem), vector, strict=True)), problem)
         try:
             number = float(found)
         except (TypeError, ValueError):
@@ -137,7 +162,7 @@ class Function(Goal):
             raise InputError(f"{self.name}: the function must return a finite number, not {found!r}")
         return number
 
-    def solved(self, problem: Any, vector: Sequence[float], value: float) -> bool:
+    def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
         """Return whether the function says 1 or more."""
         return value >= 1 - TOLERANCE
 

@@ -25,6 +25,7 @@ from vpo.tasks import Task, get
 STARTING = 60.0  # seconds for a process to load a task
 CHUNK = 32  # generations that a process is given at a time
 MISSING = "the completion has no such answer"
+UNKNOWN = "its score cannot be known"
 
 
 @dataclass(frozen=True)
@@ -120,11 +121,17 @@ class Court:
             return Judged(None, failure=MISSING)
         problem, goal = self.problems[item.problem], self.goals[item.goal]
         try:
-            (row,) = self.task.score_many([problem], [answer]).tolist()
+            (vector,) = self.task.score_all([problem], [answer])
+            if vector is None:
+                return Judged(answer, failure=UNKNOWN)
+            row = list(map(float, vector))
             if not all(map(math.isfinite, row)):
                 raise ValueError(f"a score is not a finite number: {row}")
             value = goal.value(problem, answer, row)
-            return Judged(answer, _form(self.task, answer), tuple(row), value, goal.solved(problem, row, value))
+            solved = goal.solved(problem, answer, row, value)
+            if solved is None:
+                return Judged(answer, failure=UNKNOWN)
+            return Judged(answer, _form(self.task, answer), tuple(row), value, solved)
         except (Exception, SystemExit) as error:  # whatever a scorer or a reward of a user's raises
             return Judged(answer, failure=_said(error))
 

@@ -104,7 +104,7 @@ class Search:
             if not self._open(name):
                 continue
             random = Random(f"{self.settings.seed} {name} {iteration}")
-            stated = case.goal.weights if self.settings.told else None
+            stated = case.goal.weights_of(case.problem) if self.settings.told else None
             first = len(self.found[name])
             for move in self.strategies[name].ask(count, random):
                 ask = ask_for_move(self.task, case, move, self.settings.answers, stated)

@@ -25,7 +25,7 @@ from vpo.search.candidates import Case
 from vpo.search.judge import Item, Judge, Judged, Source
 from vpo.search.log import Log
 from vpo.search.loop import Settings
-from vpo.tasks import Task, get
+from vpo.tasks import Task
 
 PROJECTS = "openevolve"
 SOLVED, FAILED = "vpo_solved", "vpo_failed"  # metrics besides the objectives
@@ -84,7 +84,7 @@ class Project:
         self.folder.mkdir(parents=True, exist_ok=True)
         write_json(self.folder / "config.yaml", self._config(settings))  # JSON is YAML
         told = {"source": asdict(self.source), "problem": self.case.problem.id, "goal": self.case.goal.name}
-        told["limit"] = self.limit
+        told |= {"limit": self.limit, "objectives": task.names_of(self.case.problem)}
         write_text(self.folder / "evaluator.py", EVALUATOR.format(settings=json.dumps(told)))
         write_text(self.folder / "program.txt", "(none yet)")
         question = "\n\n".join(message["content"] for message in task.question(self.case.problem))
@@ -141,7 +141,6 @@ def evaluator(settings: str) -> Callable[[str], dict[str, float]]:
     """Return the function by which OpenEvolve scores an answer. It gives every metric, whatever the scorer does."""
     told = json.loads(settings)
     source = Source(**told["source"])
-    names = get(source.task, **source.settings).names
     judges: list[Judge] = []  # one, in the process that scores first
 
     def evaluate(program_path: str) -> dict[str, float]:
@@ -154,6 +153,7 @@ def evaluator(settings: str) -> Callable[[str], dict[str, float]]:
             judges.pop().close()
             verdict = str(error)
         found = Judged(None, failure=verdict) if isinstance(verdict, str) else verdict[0]
+        names = told["objectives"]
         scores = dict.fromkeys(names, 0.0) if found.scores is None else dict(zip(names, found.scores, strict=True))
         return {**scores, "combined_score": found.value, SOLVED: float(found.solved), FAILED: float(not found.scores)}
 
@@ -286,7 +286,7 @@ def read_back(
         failure = child["error"] or (None if metrics.get(FAILED) == 0 else "it was not scored")
         judged = Judged(child["code"], failure=failure)
         if not failure:
-            scores = tuple(metrics[name] for name in task.names)
+            scores = tuple(metrics[name] for name in task.names_of(project.case.problem))
             judged = Judged(child["code"], None, scores, metrics["combined_score"], bool(metrics[SOLVED]))
         if child["id"]:
             places[child["id"]] = len(found)

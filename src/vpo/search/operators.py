@@ -91,8 +91,9 @@ def _review(task: Task[Any], case: Case, move: Move, text: str) -> str:
     """Return a candidate and what became of it, in words."""
     assert move.parent is not None
     assert move.parent.scores is not None
-    scores = ", ".join(f"{name} {score:.2f}" for name, score in zip(task.names, move.parent.scores, strict=True))
-    lacking = [name for name, score in zip(task.names, move.parent.scores, strict=True) if score < 1]
+    named = dict(zip(task.names_of(case.problem), move.parent.scores, strict=True))
+    scores = ", ".join(f"{name} {score:.2f}" for name, score in named.items())
+    lacking = [name for name, score in named.items() if score < 1]
     return (
         f"An earlier answer was:\n{text}\n\nIt scored, out of 1: {scores}."
         + (f" It falls short on: {', '.join(lacking)}." if lacking else "")

@@ -138,9 +138,13 @@ def prepare(request: Request) -> Parts:
     problems = task.problems(request.split, count=request.count)
     if not problems:
         raise InputError(f"there are no problems in split {request.split!r}")
-    for feature in request.features:
-        if feature not in task.names:
-            raise InputError(f"features names {feature!r}, and the objectives are {', '.join(task.names)}")
+    for problem in problems:
+        names = task.names_of(problem)
+        for feature in request.features:
+            if feature not in names:
+                raise InputError(f"features names {feature!r}, and the objectives are {', '.join(names)}")
+        for goal in goals:
+            goal.check(problem)
     room = request.tokens_per_answer or asked.tokens_per_answer or TOKENS_PER_ANSWER
     prefixes = request.endpoint is None
     operators = dict(request.operators or default_operators(answers, prefixes=prefixes))
@@ -222,9 +226,17 @@ def _let_openevolve(
 ) -> None:
     assert request.endpoint is not None
     place = folder / openevolve.PROJECTS
-    features = request.features or parts.task.names
-    told = (parts.source, request.endpoint, _served_name(request), parts.sampling, features, request.limit)
-    projects = [openevolve.Project(place / str(number), case, *told) for number, case in enumerate(parts.cases)]
+    told = (parts.source, request.endpoint, _served_name(request), parts.sampling)
+    projects = [
+        openevolve.Project(
+            place / str(number),
+            case,
+            *told,
+            request.features or parts.task.names_of(case.problem),
+            request.limit,
+        )
+        for number, case in enumerate(parts.cases)
+    ]
     count = len(projects)
     openevolve.evolve(projects, parts.task, parts.settings, log, lambda done, solved: show(done, solved, count))
 

@@ -36,6 +36,7 @@ BUILT_IN = {
     "musique": ("vpo.tasks.musique", "MusiqueTask"),
     "eureqa": ("vpo.tasks.eureqa", "EureqaTask"),
     "toolrl": ("vpo.tasks.toolrl", "ToolrlTask"),
+    "code": ("vpo.tasks.code", "CodeTask"),
 }
 
 _REGISTERED: dict[str, type[Task[Any]]] = {}
@@ -134,6 +135,8 @@ def _checked(task: Any, place: str) -> type[Task[Any]]:
         check_weights(weights, "weights")
     except InputError as error:
         raise InputError(f"{place}: {error}") from None
+    if task.ragged != (task.names_of is not Task.names_of):
+        raise InputError(f"{place}: a task is ragged if it has a names_of of its own, and only then")
     missing = sorted(getattr(task, "__abstractmethods__", ()))
     if missing:
         raise InputError(f"{place}: the task must implement {', '.join(missing)}")

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 from typing import ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
@@ -10,11 +11,12 @@ import numpy as np
 
 from vpo import answers as protocol
 from vpo.core.arrays import check_weights
-from vpo.core.simplex import Floats
 from vpo.errors import InputError
 
 Message: TypeAlias = dict[str, str]
 Vector: TypeAlias = tuple[float, ...]
+
+AT_ONCE = 64  # gold answers that are graded in one call
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,18 @@ class Task(ABC, Generic[P]):
     A new task subclasses this, says what stands in the first block below, and implements `problems`, `question` and
     `score`. A keyword of its constructor is a setting that `vpo tasks show NAME --set KEY=VALUE` and the like reach.
 
-    An answer that cannot be read scores zero everywhere; scoring never raises, whatever the text.
+    An answer that cannot be read scores zero everywhere; scoring never raises, whatever the text. A score that cannot
+    be known, since what would tell is out of order, is None: never zero.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     objectives: ClassVar[tuple[Objective, ...]]
     weights: ClassVar[Vector]  # w*, the weighting that is deployed and reported; of sum 1
+
+    # Whether problems differ in how many objectives they have. Such a task says by `names_of` which, and w* is uniform
+    # over the objectives of each problem.
+    ragged: ClassVar[bool] = False
 
     # Whether a single answer stands in <answer> tags. Not where the published format has tags of its own.
     wraps_single: ClassVar[bool] = True
@@ -73,14 +80,38 @@ class Task(ABC, Generic[P]):
         """Return the problem as chat messages, without a word on how many answers to give. The user speaks last."""
 
     @abstractmethod
-    def score(self, problem: P, answer: str) -> Vector:
-        """Return the score of one answer on each objective."""
+    def score(self, problem: P, answer: str) -> Vector | None:
+        """Return the score of one answer on each objective of the problem, or None where it cannot be known."""
 
     # To override where the default does not fit
 
     def solved(self, vector: Sequence[float]) -> bool:
         """Return whether an answer with these scores solves its problem: all objectives at 1."""
         return all(score >= 1 - 1e-9 for score in vector)
+
+    def names_of(self, problem: P) -> tuple[str, ...]:
+        """Return the names of a problem's objectives: here, of all."""
+        return self.names
+
+    def score_all(self, problems: Sequence[P], answers: Sequence[str | None]) -> list[Vector | None]:
+        """Return the scores of pairs of problem and answer, each as `score` does; a missing answer scores zero.
+
+        To override where many are scored faster together than one after another.
+        """
+        return [
+            (0.0,) * len(self.names_of(problem)) if answer is None else self.score(problem, answer)
+            for problem, answer in zip(problems, answers, strict=True)
+        ]
+
+    def solved_all(
+        self, problems: Sequence[P], answers: Sequence[str | None], vectors: Sequence[Vector | None]
+    ) -> list[bool | None]:
+        """Return whether each answer, of these scores, solves its problem, or None where that cannot be known.
+
+        This is for evaluation and search. To override where there is more to it than the scores, such as tests that
+        are kept out of the reward.
+        """
+        return [None if vector is None else self.solved(vector) for vector in vectors]
 
     def normal_form(self, answer: str) -> Hashable:
         """Return what two answers share that are the same, None for one that cannot be read: here, the words."""
@@ -102,7 +133,7 @@ class Task(ABC, Generic[P]):
 
     def expected(self, problem: P) -> Vector:
         """Return the scores of the gold answer."""
-        return (1.0,) * len(self.objectives)
+        return (1.0,) * len(self.names_of(problem))
 
     def best(self, problem: P, target: Sequence[float] | None = None) -> float | None:
         """Return the largest w·r that any answer can earn, under w* or another target, or None where nobody knows."""
@@ -138,6 +169,11 @@ class Task(ABC, Generic[P]):
         """The names of the objectives."""
         return tuple(objective.name for objective in self.objectives)
 
+    @property
+    def target(self) -> dict[str, float] | None:
+        """w* by name; None, which is uniform everywhere, where problems differ in their objectives."""
+        return None if self.ragged else dict(zip(self.names, self.weights, strict=True))
+
     def ask(self, problem: P, answers: int = 1, target: Sequence[float] | None = None) -> list[Message]:
         """Return the prompt, as chat messages, that asks for a number of answers.
 
@@ -149,53 +185,68 @@ class Task(ABC, Generic[P]):
         *before, last = self.question(problem)
         parts = [last["content"]]
         if target is not None:
-            parts.append(self.goal(target))
+            parts.append(self.goal(problem, target))
         if answers > 1 or self.wraps_single:
             parts.append(protocol.instruction(answers))
         return [*before, {**last, "content": "\n\n".join(parts)}]
 
-    def goal(self, target: Sequence[float]) -> str:
-        """Return the sentence that states a weighting of the objectives."""
-        if len(target) != len(self.objectives):
-            raise InputError(f"target must hold {len(self.objectives)} weights, not {len(target)}")
+    def goal(self, problem: P, target: Sequence[float]) -> str:
+        """Return the sentence that states a weighting of a problem's objectives."""
+        names = self.names_of(problem)
+        if len(target) != len(names):
+            raise InputError(f"target must hold {len(names)} weights, not {len(target)}")
         check_weights(np.asarray(target, dtype=np.float64), "target")
-        shares = ", ".join(f"{name} {weight:.0%}" for name, weight in zip(self.names, target, strict=True))
+        shares = ", ".join(f"{name} {weight:.0%}" for name, weight in zip(names, target, strict=True))
         return f"What counts in this answer: {shares}."
-
-    def score_many(self, problems: Iterable[P], answers: Iterable[str | None]) -> Floats:
-        """Return the scores of pairs of problem and answer, (n, D). A missing answer scores zero."""
-        zeros = (0.0,) * len(self.objectives)
-        rows = [
-            zeros if answer is None else self.score(problem, answer)
-            for problem, answer in zip(problems, answers, strict=True)
-        ]
-        return np.asarray(rows, dtype=np.float64).reshape(len(rows), len(self.objectives))
 
     def validate(self, problems: Iterable[P]) -> Iterator[Flaw | None]:
         """Grade the gold answer of each problem, without a model: None where it scores as it should.
 
         The answer is written into a completion and read back as a model's would be, as one answer and as three.
         """
-        for problem in problems:
-            gold = self.gold(problem)
-            if gold is None:
-                yield Flaw(problem.id, "there is no gold answer", None)
-                continue
-            alone = self.parse(protocol.write([gold]) if self.wraps_single else gold, 1)
-            in_a_set = self.parse(protocol.write([gold] * 3), 3)
-            reasons = [
-                f"as {what}: {reason}"
-                for what, found in (("a single answer", alone[0]), ("one of a set", in_a_set[-1]))
-                if (reason := self._shortfall(problem, found))
-            ]
-            yield Flaw(problem.id, "; ".join(reasons), gold) if reasons else None
+        rest = iter(problems)
+        while some := list(islice(rest, AT_ONCE)):
+            yield from self._graded(some)
 
-    def _shortfall(self, problem: P, answer: str | None) -> str:
+    def _graded(self, problems: Sequence[P]) -> list[Flaw | None]:
+        """Grade the gold answers of some problems in one call."""
+        golds = [self.gold(problem) for problem in problems]
+        ways = {"a single answer": self._read_alone, "one of a set": self._read_in_a_set}
+        reasons: list[list[str]] = [[] for _ in problems]
+        for way, read in ways.items():
+            found = [None if gold is None else read(gold) for gold in golds]
+            vectors = self.score_all(problems, found)
+            solved = self.solved_all(problems, found, vectors)
+            for place, problem in enumerate(problems):
+                if reason := self._shortfall(problem, found[place], vectors[place], solved[place]):
+                    reasons[place].append(f"as {way}: {reason}")
+        return [
+            Flaw(problem.id, "there is no gold answer", None)
+            if gold is None
+            else Flaw(problem.id, "; ".join(found), gold)
+            if found
+            else None
+            for problem, gold, found in zip(problems, golds, reasons, strict=True)
+        ]
+
+    def _read_alone(self, gold: str) -> str | None:
+        return self.parse(protocol.write([gold]) if self.wraps_single else gold, 1)[0]
+
+    def _read_in_a_set(self, gold: str) -> str | None:
+        return self.parse(protocol.write([gold] * 3), 3)[-1]
+
+    def _shortfall(self, problem: P, answer: str | None, vector: Vector | None, solved: bool | None) -> str:
         """Return what an answer lacks to the gold scores, in words; nothing where it lacks nothing."""
         if answer is None:
             return "it is not read back"
-        scores = zip(self.names, self.score(problem, answer), self.expected(problem), strict=True)
-        return ", ".join(f"{name} is {score:.3g}, not {due:.3g}" for name, score, due in scores if score < due - 1e-9)
+        if vector is None or solved is None:
+            return "its score cannot be known"
+        expected = self.expected(problem)
+        scores = zip(self.names_of(problem), vector, expected, strict=True)
+        lacking = [f"{name} is {score:.3g}, not {due:.3g}" for name, score, due in scores if score < due - 1e-9]
+        if not lacking and not solved and self.solved(expected):
+            return "it does not solve the problem"
+        return ", ".join(lacking)
 
 
 def take(problems: Sequence[P], count: int | None) -> Sequence[P]:

@@ -1,0 +1,233 @@
+"""The task code: programs read out of answers, tests chosen and hidden, and what is not known."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tasks import code_rows
+from tests.tasks.fake_sandbox import FakeSandbox
+from tests.tasks.test_code_readers import only, task_on
+from vpo import set_reward
+from vpo.answers import write
+from vpo.sandbox.verdicts import Case, Outcome, Verdict
+from vpo.score import Completion, Tally, scored_rows
+from vpo.tasks.code import CodeTask
+from vpo.tasks.code.answers import fenced, program_form, read_program
+from vpo.tasks.code.problem import Check, Draft, chosen
+
+ADD = "def add(a, b):\n    return a + b\n"
+
+
+@pytest.fixture
+def adding(tmp_path):
+    """A task on a row with 42 inputs."""
+    task = task_on(tmp_path, [code_rows.mbppplus_row()])
+    return task, only(task)
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("answer", "program"),
+    [
+        ("```python\nx = 1\n```", "x = 1"),
+        ("First.\n```python\nx = 1\n```\nBetter:\n```py\nx = 2\n```\nDone.", "x = 2"),
+        ("```\nx = 1\n```", "x = 1"),
+        ("```Python3\nx = 1\n```", "x = 1"),
+        ("```python\nx = 1\n```\n```text\n3\n```", "x = 1"),
+        ("```python\nx = 1\n```\n```python\nx = ", "x = 1"),
+        ("  ```python\n  x = 1\n  ```", "  x = 1"),
+        ("x = 1", "x = 1"),
+        ("```python\nx = 1", None),
+        ("```python\n\n```", None),
+        ("```text\nx\n```", None),
+        ("", None),
+        (" \n", None),
+        ("x" * 200_000, None),
+    ],
+)
+def test_the_program_of_an_answer_is_its_last_whole_fence(answer, program):
+    assert read_program(answer) == program
+
+
+def test_programs_are_the_same_but_for_layout_comments_and_docstrings():
+    task = CodeTask()
+    one = fenced('def f(a):\n    """Adds."""\n    return (a + 1)  # one more\n')
+    other = "def f(a):\n\n  return a+1"
+    assert task.normal_form(one) == task.normal_form(other) is not None
+    assert task.normal_form(one) != task.normal_form("def f(b):\n  return b+1")
+    assert task.normal_form("def f(:") is None
+    assert task.normal_form('"""A text."""') == task.normal_form("# nothing")
+
+
+DEEP = ["(" * 50_000, "[" * 90 + "]" * 90, "-" * 50_000 + "1", "x" + ".x" * 30_000, "x = " + "1 + " * 20_000 + "1"]
+ODD = ["\x00", "\ud800 = 1", "x = '\udfff'", "1" * 50_000, "\\", "'\\d'", "x = 1 is 1", "\f\x0bif", "```\n\x00\n```"]
+
+
+@pytest.mark.parametrize("text", [*DEEP, *ODD, "if 1:\n" + " " * 9 + "if 1:\n" * 200], ids=range(15))
+def test_hostile_text_is_read_without_harm(adding, text):
+    task, problem = adding
+    form = task.normal_form(text)
+    assert form is None or isinstance(form, str)
+    assert sum(task.score(problem, text)) == 0
+    assert sum(task.score(problem, fenced(text))) == 0
+
+
+@given(st.lists(st.sampled_from(["```", "python", "\n", " ", "def f", "(", ")", ":", "'", "\x00", "#", "x"])))
+def test_any_text_is_read(pieces):
+    source = read_program("".join(pieces))
+    if source is not None:
+        program_form(source)
+
+
+# The choice of tests
+
+
+def checks(sizes):
+    return tuple(Check(Case("x" * size, "", by="text")) for size in sizes)
+
+
+def test_tests_are_spread_over_their_sizes():
+    draft = Draft("p", "", checks(np.random.default_rng(0).permutation(160)))
+    found = chosen(draft, 16, seed=0)
+    sizes = [check.size for check in found.checks]
+    assert [size // 10 for size in sizes] == list(range(16))  # one of each sixteenth
+    assert sorted(check.size for check in found.checks + found.hidden) == list(range(160))
+    assert chosen(draft, 16, seed=0) == found
+    assert chosen(draft, 16, seed=1).checks != found.checks
+    assert [check.size for check in chosen(Draft("p", "", checks([3, 1, 2])), 16, 0).checks] == [1, 2, 3]
+    assert len(chosen(Draft("p", "", checks(range(17))), 16, 0).hidden) == 1
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=60), st.integers(1, 16), st.integers(0, 5))
+def test_every_test_is_chosen_or_hidden(sizes, most, seed):
+    found = chosen(Draft("p", "", checks(sizes)), most, seed)
+    assert len(found.checks) == min(most, len(sizes))
+    assert sorted(check.size for check in found.checks + found.hidden) == sorted(sizes)
+
+
+def test_settings(tmp_path):
+    problem = only(task_on(tmp_path, [code_rows.mbppplus_row()], tests=3))
+    assert (len(problem.checks), len(problem.hidden)) == (3, 39)
+    for tests in (0, 17):
+        with pytest.raises(ValueError, match=rf"tests must lie in 1\.\.16, not {tests}"):
+            CodeTask(tests=tests)
+
+
+def test_problems_are_plain_data(adding):
+    _, problem = adding
+    assert pickle.loads(pickle.dumps(problem)) == problem
+
+
+# Asking
+
+
+def test_the_question_says_how_a_program_is_called_and_nothing_of_its_tests(tmp_path):
+    secret = [{"input": "31415\n", "output": "27182\n", "testtype": "stdin"}]
+    row = code_rows.livecodebench_row(public_test_cases="[]", private_test_cases=code_rows.packed(secret))
+    task = task_on(tmp_path, [row])
+    (message,) = task.question(only(task))
+    assert "reads standard input and prints" in message["content"]
+    assert "```python" in message["content"]
+    assert "31415" not in message["content"]
+    assert "27182" not in message["content"]
+    method = task_on(tmp_path, [code_rows.livecodebench_row(functional=True)])
+    assert "as the method Solution.work" in method.question(only(method))[0]["content"]
+    function = task_on(tmp_path, [code_rows.mbpp_row()])
+    content = function.question(only(function, "train"))[0]["content"]
+    assert "as the function order" in content
+    assert "def order(items, up=True):" in content
+    assert "[3]" not in content
+
+
+# Scores
+
+
+def test_each_test_is_an_objective_and_the_sets_of_programs_differ(adding):
+    task, problem = adding
+    assert task.names_of(problem) == tuple(f"test_{number}" for number in range(1, 17))
+    small = task.score(problem, "def add(a, b):\n    return a + b if b < 1000 else 0")
+    large = task.score(problem, "def add(a, b):\n    return a + b if b >= 1000 else 0")
+    assert np.add(small, large).tolist() == [1] * 16
+    assert set_reward([small, large]) > max(set_reward([small]), set_reward([large]))
+
+
+def test_an_answer_without_a_program_is_not_run(adding):
+    task, problem = adding
+    task.sandbox.calls.clear()
+    assert task.score_all([problem] * 3, [None, "def (", "```python\nx"]) == [(0.0,) * 16] * 3
+    assert task.sandbox.calls == []
+
+
+def test_all_programs_are_run_in_one_call_the_same_one_once(adding):
+    task, problem = adding
+    task.sandbox.calls.clear()
+    found = task.score_all([problem] * 4, [ADD, fenced(ADD), None, "def add(a, b): return 0"])
+    assert [sum(vector) for vector in found] == [16, 16, 0, 0]
+    ((*run,),) = task.sandbox.calls
+    assert [cases for _, cases in run] == [16, 16, 16]  # ADD ends in an empty line, and in its fence does not
+
+
+def test_what_the_sandbox_could_not_run_is_not_known(adding):
+    task, problem = adding
+    good, unknown = task.score_all([problem] * 2, [ADD, f"{ADD}# BROKEN"])
+    assert sum(good) == 16
+    assert unknown is None
+    assert task.score(problem, f"{ADD}# BROKEN") is None
+    assert task.solved_all([problem], [ADD], [None]) == [None]
+
+
+def test_tests_that_were_not_run_are_not_passed(adding):
+    task, problem = adding
+    outcomes = [Outcome.PASSED, Outcome.FAILED, Outcome.NOT_RUN] + [Outcome.PASSED] * 13
+    task.sandbox.judge_many = lambda jobs: [[Verdict(each) for each in outcomes] for _ in jobs]
+    assert task.score(problem, ADD) == (1, 0, 0, *[1] * 13)
+
+
+# Hidden tests
+
+
+def test_hidden_tests_are_run_only_where_the_chosen_ones_pass(adding):
+    task, problem = adding
+    seen = {check.case.given for check in problem.checks}
+    cheat = f"def add(a, b):\n    return a + b if (a, b) in {seen!r} else None"
+    answers = [ADD, cheat, "def add(a, b): return 0", None, "def ("]
+    task.sandbox.calls.clear()
+    vectors = task.score_all([problem] * 5, answers)
+    assert sum(vectors[1]) == 16
+    assert {cases for _, cases in task.sandbox.calls[0]} == {16}
+    assert task.solved_all([problem] * 5, answers, vectors) == [True, False, False, False, False]
+    assert [cases for _, cases in task.sandbox.calls[1]] == [26, 26]
+
+
+def test_hidden_tests_may_not_be_known(adding):
+    task, problem = adding
+    vectors = task.score_all([problem], [ADD])
+    task.sandbox = FakeSandbox(broken="def add")
+    assert task.solved_all([problem], [ADD], vectors) == [None]
+
+
+def test_a_pool_of_code_is_ragged_and_leaves_out_what_is_not_known(tmp_path):
+    rows = [code_rows.mbppplus_row(), code_rows.mbppplus_row(task_id="Mbpp/9002", plus_input=[])]
+    task = task_on(tmp_path, rows)
+    large, small = task.problems()
+    tally = Tally(target=task.target)
+    completions = [
+        Completion(large, write([fenced(ADD), "x"]), 2, {"generation": 0}),
+        Completion(small, write([fenced(ADD), fenced(f"{ADD}# BROKEN")]), 2, {"generation": 0}),
+        Completion(small, write([fenced(ADD), fenced("pass")]), 2, {"generation": 1}),
+    ]
+    found = list(scored_rows(task, completions, tally))
+    assert [(row["problem"], len(row["scores"]), row["solved"]) for row in found] == [
+        ("Mbpp/9001", 16, True),
+        ("Mbpp/9001", 16, False),
+        ("Mbpp/9002", 2, True),
+        ("Mbpp/9002", 2, False),
+    ]
+    assert (tally.completions, tally.unknown, tally.answers) == (3, 1, 4)
+    assert tally.data()["mean"]["test_16"] == 0.5
+    assert tally.data()["mean"]["test_1"] == 0.5

@@ -1,0 +1,398 @@
+"""Rows of every data set of code, as published, and rows that are not."""
+
+import base64
+import json
+import pickle
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tests.tasks import code_rows
+from tests.tasks.fake_sandbox import FakeSandbox
+from vpo.tasks.code import CodeTask, evalplus
+from vpo.tasks.code.contests import read_private
+
+
+def task_on(tmp_path, rows, name="rows.jsonl", **settings):
+    """A task on a file of rows, with a sandbox that isolates nothing."""
+    path = tmp_path / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = CodeTask(data=str(path), **settings)
+    task.sandbox = task.patient = FakeSandbox()
+    return task
+
+
+def only(task, split="test"):
+    (problem,) = task.problems(split)
+    return problem
+
+
+def passes(task, problem):
+    return list(task.validate([problem])) == [None]
+
+
+# EvalPlus
+
+
+def test_outputs_of_mbpp_plus_are_those_of_the_solution(tmp_path):
+    task = task_on(tmp_path, [code_rows.mbppplus_row()])
+    problem = only(task)
+    assert len(problem.checks) == 16
+    assert len(problem.hidden) == 26
+    assert all(check.case.expected == sum(check.case.given) for check in problem.checks + problem.hidden)
+    assert "assert add(1, 2) == 3" in problem.statement
+    assert '"""' not in problem.statement
+    assert passes(task, problem)
+
+
+def test_numbers_of_evalplus_have_a_tolerance(tmp_path):
+    task = task_on(tmp_path, [code_rows.humanevalplus_row()])
+    problem = only(task)
+    assert {check.case.atol for check in problem.checks} == {1e-6}
+    assert passes(task, problem)
+    assert task.score(problem, "def half(x):\n    return x / 2 + 1e-7") == (1, 1)
+    assert task.score(problem, "def half(x):\n    return x / 2 + 1e-5") == (0, 0)
+    looser = only(task_on(tmp_path, [code_rows.humanevalplus_row(atol=0.01)]))
+    assert {check.case.atol for check in looser.checks} == {0.01}
+
+
+def test_the_prompt_of_humaneval_stands_before_the_answer(tmp_path):
+    row = code_rows.humanevalplus_row(
+        prompt='def two():\n    return 2\n\n\ndef half(x):\n    """Halve."""\n',
+        canonical_solution="    return x / two()\n",
+    )
+    task = task_on(tmp_path, [row])
+    problem = only(task)
+    assert passes(task, problem)
+    assert task.score(problem, "def half(x):\n    return x / two()") == (1, 1)
+    assert task.score(problem, "pass") == (0, 0)
+
+
+def test_an_input_on_which_the_solution_fails_is_left_out(tmp_path):
+    row = code_rows.mbppplus_row(base_input=[[1, 2], ["a", 2]], plus_input={})
+    problem = only(task_on(tmp_path, [row]))
+    assert len(problem.checks) == 1
+    (why,) = problem.left_out
+    assert why.startswith("input 1: exception: TypeError")
+    with pytest.raises(ValueError, match="Mbpp/9001: the solution fails on every input; input 0: exception: TypeError"):
+        task_on(tmp_path, [code_rows.mbppplus_row(base_input=[["a", 2]], plus_input=[])]).problems()
+    with pytest.raises(ValueError, match="Mbpp/9001: the sandbox could not run the solution"):
+        task_on(tmp_path, [code_rows.mbppplus_row(canonical_solution="# BROKEN")]).problems()
+
+
+@pytest.mark.parametrize(
+    ("number", "given", "arguments"),
+    [
+        (1, [[1, [2]], 3], ([1, [2]], 3)),
+        (2, [[1], [2]], ((1,), (2,))),
+        (63, [[[1, 2], [3]]], ([(1, 2), (3,)],)),
+        (75, [[[1], [2]], 5], ([(1,), (2,)], 5)),
+        (106, [[1], [2]], ([1], (2,))),
+        (115, [[[1, 1], [], 5]], ([{1}, {}, {}],)),
+        (124, ["0", "1j"], (0.0, 1j)),
+        (250, [[1], 2], ((1,), 2)),
+        (259, [[[1], [2]], [[3]]], (((1,), (2,)), ((3,),))),
+        (278, [[1, [2]]], ((1, (2,)),)),
+        (307, [[1], 2, 3], ((1,), 2, 3)),
+        (722, [{"a": [1, 2]}, 3, 4], ({"a": (1, 2)}, 3, 4)),
+        (252, ["(1+2j)"], (1 + 2j,)),
+        (580, [[1, [2, [3]]]], ((1, (2, (3,))),)),
+    ],
+)
+def test_inputs_of_mbpp_plus_have_their_types_again(number, given, arguments):
+    found = evalplus.restored(number)(given)
+    assert found == arguments
+    assert repr(found) == repr(arguments)  # 1 is True to ==, and () is not []
+
+
+def test_results_that_are_sets_or_only_found(tmp_path):
+    sets = code_rows.mbppplus_row(
+        entry_point="Diff",
+        canonical_solution="def Diff(a, b):\n    return [x for x in a if x not in b]",
+        base_input=[[[1, 2], [3]]],
+        plus_input=[],
+    )
+    task = task_on(tmp_path, [sets])
+    assert task.score(only(task), "def Diff(a, b):\n    return [2, 1, 1]") == (1,)
+    found = code_rows.mbppplus_row(
+        entry_point="check_str",
+        canonical_solution="import re\ndef check_str(text):\n    return re.match('a', text)",
+        base_input=[["abc"], ["xyz"]],
+        plus_input=[],
+    )
+    task = task_on(tmp_path, [found])
+    problem = only(task)
+    assert passes(task, problem)
+    assert task.score(problem, "def check_str(text):\n    return text[0] == 'a'") == (1, 1)
+    assert task.score(problem, "def check_str(text):\n    return text[0] == 'x'") == (0, 0)
+    assert task.score(problem, "def check_str(text):\n    return text") == (1, 0)
+
+
+def test_any_zero_is_one(tmp_path):
+    row = code_rows.humanevalplus_row(
+        prompt="def find_zero(xs: list):\n    pass\n",
+        entry_point="find_zero",
+        canonical_solution="\ndef find_zero(xs):\n    return -1.0",
+        base_input=[[[-1, 0, 1]]],
+    )
+    task = task_on(tmp_path, [row])
+    problem = only(task)
+    assert task.score(problem, "def find_zero(xs):\n    return 1.0") == (1,)
+    assert task.score(problem, "def find_zero(xs):\n    return 0.5") == (0,)
+
+
+# Asserts
+
+
+def test_a_row_of_mbpp(tmp_path):
+    task = task_on(tmp_path, [code_rows.mbpp_row()])
+    problem = only(task, "train")
+    assert problem.id == "Mbpp/601"
+    assert problem.entry == "order"
+    assert problem.starter == "def order(items, up=True):"
+    assert passes(task, problem)
+    assert not any(check.weak or check.through for check in problem.checks)
+
+
+def test_the_published_split_of_mbpp(tmp_path):
+    task = task_on(tmp_path, [code_rows.mbpp_row(number) for number in (5, 11, 510, 511, 601, 974)])
+    assert [problem.id for problem in task.problems("train")] == ["Mbpp/601", "Mbpp/974"]
+    assert [problem.id for problem in task.problems("test")] == ["Mbpp/11", "Mbpp/510"]
+    assert len(task.problems("all")) == 6
+    assert len(task.problems("all", count=2)) == 2
+    with pytest.raises(ValueError, match=r"count must lie in 1\.\.6"):
+        task.problems("all", count=7)
+    with pytest.raises(ValueError, match="split 'dev' is not one of code on MBPP"):
+        task.problems("dev")
+
+
+@pytest.mark.parametrize(
+    ("test", "right", "wrong", "kind"),
+    [
+        ("assert f(2) == 4", "4", "5", "plain"),
+        ("assert f(2) == 3 * 19, 'with a word on it'", "57", "4", "plain"),
+        ("assert 4 == f(2)", "4", "5", "plain"),
+        ("assert f(2) is None", "None", "0", "plain"),
+        ("assert f([1, (2, 'a')], {'k': {-1.5}}) == (1,)", "(1,)", "(2,)", "plain"),
+        ("assert math.isclose(f(2), 0.5, rel_tol=0.01)", "0.501", "0.51", "plain"),
+        ("assert abs(f(2) - 2.0 / 4) < 1e-3", "0.5004", "0.502", "plain"),
+        ("assert f(2)", "[1]", "[]", "through"),
+        ("assert not f(2)", "''", "'x'", "through"),
+        ("assert set(f(2)) == set((3, 3, 4))", "[4, 3]", "[4]", "through"),
+        ("assert sorted(f([2])) == [1, 2]", "[2, 1]", "[2]", "through"),
+        ("assert round(f(2), 1) == 0.5", "0.51", "0.6", "through"),
+        ("assert f(2) == f(1 + 1)", "7", "next(counter)", "weak"),
+        ("assert f(make()) == 4", "4", "5", "weak"),
+        ("assert f(x=2) == 4", "4", "5", "weak"),
+        ("assert f(2) > 3", "4", "3", "weak"),
+        ("assert f(2) == sys.maxsize", "sys.maxsize", "5", "weak"),
+    ],
+)
+def test_asserts_of_every_shape(tmp_path, test, right, wrong, kind):
+    def program(value):
+        before = "import itertools, math, sys\ncounter = itertools.count()\ndef make():\n    return 3\n"
+        return f"{before}def f(x, *more, **named):\n    return {value}\n"
+
+    row = code_rows.mbpp_row(code=program(right), test_list=[test])
+    task = task_on(tmp_path, [row])
+    problem = only(task, "train")
+    (check,) = problem.checks
+    assert (check.weak, bool(check.through)) == {
+        "plain": (False, False),
+        "through": (False, True),
+        "weak": (True,) * 2,
+    }[kind]
+    assert passes(task, problem)
+    assert task.score(problem, program(wrong)) == (0,)
+
+
+def test_what_is_set_up_for_tests_stands_after_the_answer(tmp_path):
+    row = code_rows.mbpp_row(
+        code="class Node:\n    def __init__(self, value):\n        self.value = value\n\n"
+        "def value_of(node):\n    return node.value",
+        test_setup_code="root = Node(3)",
+        test_list=["assert value_of(root) == 3"],
+    )
+    task = task_on(tmp_path, [row])
+    problem = only(task, "train")
+    assert problem.checks[0].weak
+    assert passes(task, problem)
+    assert task.score(problem, "def value_of(node):\n    return 3") == (0,)  # there is no Node
+
+
+def test_a_row_of_humaneval(tmp_path):
+    body = (
+        "    assert candidate(2) == 1.0, 'a word'\n    assert True, 'nothing is said'\n"
+        "    for x in range(3):\n        assert candidate(x) == x / 2\n"
+    )
+    task = task_on(tmp_path, [code_rows.humaneval_row(body)])
+    problem = only(task)
+    assert [check.weak for check in sorted(problem.checks, key=lambda check: check.weak)] == [False, True]
+    assert passes(task, problem)
+    assert sum(task.score(problem, "def half(x):\n    return 1.0")) == 1
+
+
+# Contests
+
+
+def test_a_row_of_livecodebench_on_standard_input(tmp_path):
+    task = task_on(tmp_path, [code_rows.livecodebench_row()])
+    problem = only(task)
+    assert problem.entry is None
+    assert len(problem.checks) == 3
+    assert task.score(problem, "print(input())") == (1, 1, 1)
+    assert task.score(problem, "print(0)") == (1, 0, 0)
+    assert task.gold(problem) is None
+
+
+def test_a_row_of_livecodebench_with_a_method(tmp_path):
+    task = task_on(tmp_path, [code_rows.livecodebench_row(functional=True)])
+    problem = only(task)
+    assert problem.entry == "Solution.work"
+    assert [check.case.given for check in problem.checks] == [([1, 1], 2), ([2, 1], 2)]
+    answer = "class Solution:\n    def work(self, items: List[int], k):\n        return [1, 2]"
+    assert task.score(problem, answer) == (1, 1)
+    assert "class Solution" in task.question(problem)[0]["content"]
+
+
+def test_livecodebench_is_split_by_date(tmp_path):
+    days = {"old": "2025-01-31T23:00:00", "first": "2025-02-01T00:00:00", "last": "2025-04-30", "late": "2025-05-01"}
+    rows = [code_rows.livecodebench_row(name, day) for name, day in days.items()]
+    task = task_on(tmp_path, rows, "test5.jsonl")
+    assert [problem.id for problem in task.problems("train")] == ["old"]
+    assert [problem.id for problem in task.problems("test")] == ["first", "last"]
+    assert len(task.problems("all")) == 4
+    other = task_on(tmp_path, rows, before="2025-01-01", until="2025-02-01")
+    assert [problem.id for problem in other.problems("test")] == ["old"]
+    for before, until in (("1 May", "2025-02-01"), ("2025-02-01", "2025-02-01")):
+        with pytest.raises(ValueError, match=r"must be dates|until must be later"):
+            CodeTask(before=before, until=until)
+
+
+class Evil:
+    def __reduce__(self):
+        return Path.touch, (Path("/nowhere/evil"),)
+
+
+def packed(payload):
+    return base64.b64encode(zlib.compress(payload)).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (packed(pickle.dumps(Evil())), r"cannot be unpickled .UnpicklingError: it asks for pathlib"),
+        (packed(b"cos\nsystem\n(S'true'\ntR."), "it asks for os.system"),
+        (packed(pickle.dumps(["no text"])), "the pickle must hold text, not list"),
+        (packed(pickle.dumps("no JSON")), "must be JSON"),
+        (packed(b""), "cannot be unpickled"),
+        (packed(b"\x80\x04."), "cannot be unpickled"),
+        (base64.b64encode(b"not compressed").decode(), "cannot be decompressed"),
+        ("!!", "cannot be decompressed"),
+    ],
+)
+def test_private_tests_are_unpickled_as_plain_values_alone(text, message):
+    with pytest.raises(ValueError, match=f"here: .*{message}|here {message}"):
+        read_private(text, "here")
+
+
+def test_private_tests_are_bounded(monkeypatch):
+    monkeypatch.setattr("vpo.tasks.code.contests.LARGEST", 1000)
+    with pytest.raises(ValueError, match="the tests must come to at most 1000 bytes"):
+        read_private(packed(pickle.dumps("x" * 10_000)), "here")
+    assert read_private('[{"input": "1"}]', "here") == [{"input": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("tests", "entry", "answer"),
+    [
+        ([{"input": "1\n", "output": "1\n", "type": "stdin_stdout"}], None, "print(input())"),
+        ([{"input": "1\n", "output": "1\n"}], None, "print(input())"),
+        ({"inputs": ["1\n", ["2", "3"]], "outputs": ["1\n", ["2"]]}, None, "print(input())"),
+        ({"fn_name": "f", "inputs": [[1, 2]], "outputs": [[3]]}, "f", "def f(a, b):\n    return a + b"),
+        (
+            [{"input": [1, 2], "output": [3], "type": "function_call", "fn_name": "f"}],
+            "f",
+            "def f(a, b):\n    return a + b",
+        ),
+        (
+            [{"input": "1\n[2]", "output": "3", "testtype": "functional", "metadata": {"func_name": "f"}}],
+            "f",
+            "def f(a, b):\n    return a + b[0]",
+        ),
+    ],
+)
+def test_rows_of_deepcoder(tmp_path, tests, entry, answer):
+    task = task_on(tmp_path, [code_rows.deepcoder_row(tests)])
+    problem = only(task)
+    assert problem.entry == entry
+    assert set(task.score(problem, answer)) == {1.0}
+    assert problem.id == "rows.jsonl:1"
+    assert problem.solution == "print(input())"
+
+
+def test_rows_of_deepcoder_with_a_class(tmp_path):
+    tests = {"fn_name": "f", "inputs": [[1]], "outputs": [1]}
+    problem = only(
+        task_on(tmp_path, [code_rows.deepcoder_row(tests, starter_code="class Solution:\n  def f(self, a):")])
+    )
+    assert problem.entry == "Solution.f"
+
+
+def test_rows_of_codecontests(tmp_path):
+    task = task_on(tmp_path, [code_rows.codecontests_row()])
+    problem = only(task)
+    assert problem.id == "1_A. Echo"
+    assert len(problem.checks) == 4
+    assert passes(task, problem)
+    plain = {"id": "cc-1", "problem": "Echo.", "tests": {"inputs": ["1\n"], "outputs": ["1\n"]}}
+    assert only(task_on(tmp_path, [plain])).id == "cc-1"
+
+
+# Rows that are not as published
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (code_rows.mbppplus_row(base_input=5), "base_input must be list, not int"),
+        (code_rows.mbppplus_row(base_input=[], plus_input=[]), "must hold 1 or more inputs, not 0"),
+        (code_rows.mbppplus_row(task_id="Mbpp/x"), "task_id must end in a number"),
+        (code_rows.mbppplus_row(task_id="Mbpp/2", base_input=[[1]]), "input 0 is not one of this task"),
+        (code_rows.humanevalplus_row(atol="0"), "atol must be int or float, not str"),
+        (code_rows.mbpp_row(test_list=["x = 1"]), "a test must be an assert, not 'x = 1'"),
+        (code_rows.mbpp_row(test_list=["assert ("]), "a test must be an assert"),
+        (code_rows.mbpp_row(test_list=["assert True"]), "code must define the function that the tests call"),
+        (code_rows.mbpp_row(code="def"), "code must define the function"),
+        (code_rows.mbpp_row(task_id="1"), "task_id must be int, not str"),
+        (code_rows.humaneval_row(test="assert x"), "test must define one function check of one argument"),
+        (code_rows.humaneval_row("    pass\n"), "must hold 1 or more tests, not 0"),
+        (code_rows.livecodebench_row(date="soon"), "contest_date must be a date, not 'soon'"),
+        (code_rows.livecodebench_row(public_test_cases="{"), "public_test_cases must be JSON"),
+        (code_rows.livecodebench_row(metadata="[]"), "tests must be lists, and metadata an object"),
+        (code_rows.livecodebench_row(public_test_cases='[{"input": "1"}]'), "test 0 must be an object with input and"),
+        (code_rows.deepcoder_row([]), "must hold 1 or more tests, not 0"),
+        (code_rows.deepcoder_row({"inputs": ["1"], "outputs": []}), "there are 1 inputs and 0 outputs"),
+        (code_rows.deepcoder_row([{"input": 1, "output": 2}]), "must be text where no function is named"),
+        (code_rows.codecontests_row(public_tests=[]), "public_tests must be dict, not list"),
+        ({"question": "?"}, "no source is known whose rows have the fields question"),
+    ],
+)
+def test_a_row_that_is_not_as_published_is_refused_with_its_place(tmp_path, row, message):
+    split = "train" if "test_list" in row else "test"
+    with pytest.raises(ValueError, match=rf"rows.jsonl:1: .*{message}"):
+        task_on(tmp_path, [row]).problems(split)
+
+
+def test_sources_are_named_where_they_cannot_be_seen(tmp_path):
+    with pytest.raises(ValueError, match="data from the hub needs the setting source, one of mbppplus"):
+        CodeTask(data="hub").problems()
+    with pytest.raises(ValueError, match="source 'mbbp' is not known: did you mean 'mbpp'"):
+        CodeTask(data="hub", source="mbbp").problems()
+    with pytest.raises(ValueError, match="task code needs data: get one of mbppplus"):
+        CodeTask().problems()
+    with pytest.raises(ValueError, match="holds no rows"):
+        task_on(tmp_path, []).problems()
+    with pytest.raises(ValueError, match="split 'train' is not one of code on HumanEval"):
+        task_on(tmp_path, [code_rows.humaneval_row()]).problems("train")
