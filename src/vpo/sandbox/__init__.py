@@ -36,7 +36,7 @@ from vpo.core.arrays import whole_number
 from vpo.errors import InputError
 from vpo.sandbox.candidates import run_candidate
 from vpo.sandbox.comparing import agrees
-from vpo.sandbox.verdicts import Case, Limits, Outcome, Output, Program, Verdict
+from vpo.sandbox.verdicts import Case, Limits, Outcome, Output, Program, Verdict, shown
 from vpo.sandbox.walls import WALLS, Wall
 
 __all__ = ["Case", "Limits", "Outcome", "Output", "Program", "Sandbox", "Verdict", "find_wall", "shared", "trouble"]
@@ -131,7 +131,14 @@ def _verdict(case: Case, output: Output, program: Program) -> Verdict:
         case = Case(case.given, case.expected, case.atol, "text")
     if agrees(case, output.value):
         return Verdict(Outcome.PASSED)
-    return Verdict(Outcome.FAILED, "wrong answer", f"{output.value!r:.80}")
+    return Verdict(Outcome.FAILED, "wrong answer", _brief(output.value))
+
+
+def _brief(value: Any) -> str:
+    try:
+        return shown(repr(value), 80)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        return "a number of very many digits"
 
 
 @cache

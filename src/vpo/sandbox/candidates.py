@@ -2,21 +2,24 @@
 
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 from vpo.sandbox.inside.values import UnpackError, unpack
 from vpo.sandbox.seccomp import filter_program, supported
-from vpo.sandbox.verdicts import Limits, Outcome, Output, Program, Verdict
+from vpo.sandbox.verdicts import Limits, Outcome, Output, Program, Verdict, shown
 from vpo.sandbox.walls import ENVIRONMENT, Wall
 
 ATTEMPTS = 3  # of a start that fails, or that somebody kills
 START_SECONDS = 30.0  # a machine may be busy
+END_SECONDS = 1.0  # within which what closed its channel is over
 CHUNK = 1 << 16
 
 
@@ -71,11 +74,13 @@ class Candidate:
 
     def __enter__(self) -> "Candidate":
         """Start it."""
-        reading, writing = os.pipe2(os.O_CLOEXEC)
-        request = _memory(self.wall.request(self.program, self.first, self.given, self.limits))
-        filtering = _memory(filter_program(before_start=True) if supported() else b"")
-        self.channel, self.printed = reading, _memory(b"")
-        try:
+        with ExitStack() as ours, ExitStack() as theirs:
+            self.channel, writing = os.pipe2(os.O_CLOEXEC)
+            ours.callback(os.close, self.channel)
+            theirs.callback(os.close, writing)
+            request = _memory(self.wall.request(self.program, self.first, self.given, self.limits), theirs)
+            filtering = _memory(filter_program(before_start=True) if supported() else b"", theirs)
+            self.printed = _memory(b"", ours)
             self.process = subprocess.Popen(
                 self.wall.command(writing, filtering, self.limits),
                 stdin=request,
@@ -86,13 +91,7 @@ class Candidate:
                 pass_fds=(writing, filtering),
                 start_new_session=True,
             )
-        except BaseException:
-            os.close(self.channel)
-            os.close(self.printed)
-            raise
-        finally:
-            for number in (writing, request, filtering):
-                os.close(number)
+            self.files = ours.pop_all()
         self.poll = select.poll()
         self.poll.register(self.channel, select.POLLIN)
         return self
@@ -101,14 +100,17 @@ class Candidate:
         """End it, whatever it is at."""
         self.process.kill()
         self.process.wait()
-        os.close(self.channel)
-        os.close(self.printed)
+        self.files.close()
         assert self.process.stderr is not None
         self.process.stderr.close()
 
     def run(self, outputs: list[Output], total: int, left: float) -> None:
         """Take in what it makes of each input, until it has made all or is over."""
-        if not self._until_line(START_SECONDS) or self._take_line() != b'["ready"]':
+        try:
+            started = self._until_line(START_SECONDS) and self._take_line() == b'["ready"]'
+        except _EndedError:
+            started = False
+        if not started:
             raise StartError(self._why_not_started())
         began = time.monotonic()
         while len(outputs) < total:
@@ -129,7 +131,8 @@ class Candidate:
     def _until_line(self, seconds: float) -> bool:
         """Read until a line is there, and return whether it came in time."""
         deadline = time.monotonic() + seconds
-        while b"\n" not in self.lines:
+        found = b"\n" in self.lines
+        while not found:
             wait = deadline - time.monotonic()
             if wait <= 0 or not self.poll.poll(wait * 1000):
                 self.going_on = False
@@ -138,6 +141,7 @@ class Candidate:
             if not data:
                 raise _EndedError
             self.lines += data
+            found = b"\n" in data  # to search all lines would take the square of time where bytes come one by one
             if len(self.lines) > self.limits.output_bytes + CHUNK:
                 raise _TooMuchError
         return True
@@ -155,40 +159,63 @@ class Candidate:
             if said != number or not isinstance(what, str):
                 raise ValueError
             if what == "returned":
-                return Output(unpack(content) if self.program.entry else self._text(int(content)))
+                return Output(unpack(content) if self.program.entry else self._text(content))
+            if not isinstance(content, str):
+                raise ValueError
         except (ValueError, TypeError, RecursionError, UnpackError):
             self.going_on = False
             return _failed("forbidden", "what it wrote is not a result")
-        return _failed(what if what in ("memory", "forbidden") else "exception", str(content)[:200])
+        return _failed(what if what in ("memory", "forbidden") else "exception", shown(content))
 
-    def _text(self, end: int) -> str:
+    def _text(self, end: Any) -> str:
         """Return what was printed since the test before."""
+        if not isinstance(end, int) or end < self.read_to:
+            raise ValueError
         length = end - self.read_to
         if length > self.limits.output_bytes:
             raise _TooMuchError
-        data = os.pread(self.printed, max(0, length), self.read_to)
+        data = os.pread(self.printed, length, self.read_to)
         self.read_to = end
         return data.decode("utf-8", "replace")
 
     def _ended(self) -> Output:
         """Return what a test is worth in which the candidate ended."""
         self.going_on = False
-        try:
-            code = self.process.wait(timeout=1)
-        except subprocess.TimeoutExpired:
+        used = self._wait(END_SECONDS)
+        if used is None:
             return _failed("forbidden", "it closed its channel")
+        code = self.process.returncode
+        number = -code if code < 0 else code - 128
+        # What ignores SIGXCPU is killed a second later: its own doing, which must not look like somebody else's.
+        used_up = used.ru_utime + used.ru_stime >= self.limits.processor_seconds
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and used_up):
+            return _failed("timeout", "its processor time was used up")
         if self.wall.killed_from_outside(code):
             raise StartError("the sandbox was killed from outside")
         if code == 0 and self.program.entry is None:
-            return Output(self._text(os.fstat(self.printed).st_size))
-        number = -code if code < 0 else code - 128
-        if number == signal.SIGXCPU:
-            return _failed("timeout", "its processor time was used up")
+            return self._printed_to_the_end()
         if number == signal.SIGKILL:
             return _failed("memory", "it was killed")
         known = number in set(signal.Signals)
         how = f"by {signal.Signals(number).name}" if known else f"with exit code {code}"
         return _failed("exception", f"it ended {how} in the middle of the test")
+
+    def _printed_to_the_end(self) -> Output:
+        try:
+            return Output(self._text(os.fstat(self.printed).st_size))
+        except ValueError:
+            return _failed("forbidden", "it took back what it had printed")
+
+    def _wait(self, seconds: float) -> resource.struct_rusage | None:
+        """Return what it used once it is over, nothing where it goes on."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            ended, status, used = os.wait4(self.process.pid, os.WNOHANG)
+            if ended:
+                self.process.returncode = os.waitstatus_to_exitcode(status)
+                return used
+            time.sleep(0.002)
+        return None
 
     def _why_not_started(self) -> str:
         self.process.kill()
@@ -206,9 +233,10 @@ def _failed(reason: str, detail: str) -> Output:
     return Output(failure=Verdict(Outcome.FAILED, reason, detail))
 
 
-def _memory(data: bytes) -> int:
-    """Return a file descriptor from which data can be read, which never was on a disk."""
-    number: Any = os.memfd_create("vpo", os.MFD_CLOEXEC)
+def _memory(data: bytes, files: ExitStack) -> int:
+    """Return a file descriptor, closed with others, from which data can be read that never was on a disk."""
+    number: int = os.memfd_create("vpo", os.MFD_CLOEXEC)
+    files.callback(os.close, number)
     os.write(number, data)
     os.lseek(number, 0, os.SEEK_SET)
-    return int(number)
+    return number

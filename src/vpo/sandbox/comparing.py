@@ -1,8 +1,9 @@
 """Whether what came out is what was expected. Both are plain values here, with no method of a candidate's."""
 
+import marshal
 import math
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from vpo.errors import InputError
@@ -10,6 +11,7 @@ from vpo.sandbox.verdicts import Case
 
 RELATIVE, ABSOLUTE = 1e-7, 1e-6  # how far a number may be off where a case does not say
 COLLECTIONS = (list, tuple, set, frozenset)
+MOST = 1_000_000  # comparisons of members of two collections: how many there are is up to the program
 
 
 def agrees(case: Case, output: Any) -> bool:
@@ -23,12 +25,15 @@ def agrees(case: Case, output: Any) -> bool:
 
 
 def same_value(found: Any, expected: Any, atol: float | None) -> bool:
-    """Return whether two values are the same: lists and tuples are alike, numbers may be off by a little."""
-    if isinstance(expected, float) or isinstance(found, float):
+    """Return whether two values are the same: lists and tuples are alike, numbers may be off by a little.
+
+    What is expected says whether they may: else a wrong whole number would be right as a float.
+    """
+    if isinstance(expected, float) or (atol and isinstance(found, float)):
         return _is_number(found) and _is_number(expected) and _close(found, expected, atol)
-    if isinstance(expected, complex) or isinstance(found, complex):
-        both = isinstance(found, complex | int) and isinstance(expected, complex | int)
-        return both and abs(found - expected) <= max(atol or ABSOLUTE, RELATIVE * abs(expected))
+    if isinstance(expected, complex):
+        off = max(atol or ABSOLUTE, RELATIVE * abs(expected))
+        return isinstance(found, complex | float | int) and abs(found - expected) <= off
     if isinstance(expected, list | tuple):
         if not isinstance(found, list | tuple) or len(found) != len(expected):
             return False
@@ -44,7 +49,12 @@ def same_set(found: Any, expected: Any, atol: float | None) -> bool:
     """Return whether two collections hold the same, in whatever order and however often."""
     if not (isinstance(found, COLLECTIONS) and isinstance(expected, COLLECTIONS)):
         return same_value(found, expected, atol)
-    return _has_all(found, expected, atol) and _has_all(expected, found, atol)
+    ours, theirs = _distinct(found), _distinct(expected)
+    if ours.keys() == theirs.keys():
+        return True
+    if len(ours) * _size(list(theirs.values())) > MOST:
+        return False
+    return _has_all(ours.values(), theirs.values(), atol) and _has_all(theirs.values(), ours.values(), atol)
 
 
 def same_presence(found: Any, expected: Any, atol: float | None) -> bool:
@@ -54,6 +64,8 @@ def same_presence(found: Any, expected: Any, atol: float | None) -> bool:
 
 def same_text(found: Any, expected: Any, atol: float | None) -> bool:
     """Return whether two printed texts are the same, but for space at the ends of lines and how numbers are written."""
+    if not isinstance(found, str):
+        return False
     ours, theirs = _lines(found), _lines(expected)
     if ours == theirs:
         return True
@@ -86,6 +98,26 @@ def _has_all(one: Any, other: Any, atol: float | None) -> bool:
     return all(any(same_value(each, candidate, atol) for candidate in other) for each in one)
 
 
+def _distinct(members: Any) -> dict[bytes, Any]:
+    """Return members by what tells them apart, each once."""
+    return {_key(each): each for each in members}
+
+
+def _key(value: Any) -> bytes:
+    try:
+        return marshal.dumps(_as_list(value), 2)
+    except ValueError:  # something that has no text of its own, and equals nothing
+        return str(id(value)).encode()
+
+
+def _as_list(value: Any) -> Any:
+    return [_as_list(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _size(value: Any) -> int:
+    return sum(map(_size, value)) + 1 if isinstance(value, list | tuple) else 1
+
+
 def _lines(text: str) -> list[str]:
     lines = [line.rstrip() for line in text.split("\n")]
     while lines and not lines[-1]:
@@ -100,6 +132,6 @@ def _same_number(one: str, other: str, atol: float | None) -> bool:
         found, expected = Decimal(one), Decimal(other)
         if not (found.is_finite() and expected.is_finite()):
             return False
-        return abs(found - expected) <= Decimal(atol or 0)
-    except (InvalidOperation, ValueError):
+        return found == expected or bool(atol and abs(found - expected) <= Decimal(atol))
+    except (ArithmeticError, ValueError):  # not a number, or one beyond all bounds
         return False

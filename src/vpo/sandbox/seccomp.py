@@ -46,8 +46,9 @@ CLONE, CLONE3, FCNTL, IOCTL, PRLIMIT, SETRLIMIT = (56, 220), (435, 435), (72, 25
 EXECVE = (59, 221)
 
 THREAD = 0x10000  # a clone with this flag is a thread
-# Commands of fcntl by which a file sends a signal of choice: F_SETOWN, F_SETSIG, F_SETOWN_EX, leases, notices.
-SIGNALLING = (8, 10, 15, 1024, 1026)
+# Commands of fcntl by which a file sends a signal of choice: F_SETOWN, F_SETSIG, F_SETOWN_EX, leases, notices; and
+# F_SETPIPE_SZ, as what a pipe holds counts towards no limit of memory.
+REFUSED = (8, 10, 15, 1024, 1026, 1031)
 # Requests of ioctl that ask about a file or its flags: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX.
 ASKING = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
@@ -83,7 +84,7 @@ def filter_program(*, before_start: bool) -> bytes:
         _if(CLONE3[column], [_return_error(errno.ENOSYS)]),  # its flags cannot be seen; without it, clone is called
         _if(
             FCNTL[column],
-            [_argument(1), *_any_of(SIGNALLING, refused), _step(RETURN, ALLOW)],
+            [_argument(1), *_any_of(REFUSED, refused), _step(RETURN, ALLOW)],
         ),
         _if(
             IOCTL[column],

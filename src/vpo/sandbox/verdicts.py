@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 from typing import Any
 
 
@@ -54,6 +55,11 @@ class Limits:
     output_bytes: int = 1_000_000
     disk_mb: int = 16
 
+    @property
+    def processor_seconds(self) -> int:
+        """How much processor time a program has, whatever its threads do with it."""
+        return ceil(self.seconds) + 1
+
 
 class Outcome(StrEnum):
     """What became of a test."""
@@ -95,3 +101,8 @@ class Output:
     def ok(self) -> bool:
         """Whether the program came to an end."""
         return self.failure is None
+
+
+def shown(text: str, most: int = 200) -> str:
+    """Return the beginning of a candidate's text as one that can be printed and written to any file."""
+    return "".join(each if each.isprintable() else " " for each in text[:most])

@@ -6,7 +6,6 @@ import shutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +58,7 @@ class Wall(ABC):
         mega = 1 << 20
         rlimits = {
             "RLIMIT_AS": limits.memory_mb * mega,
-            "RLIMIT_CPU": ceil(limits.seconds) + 1,
+            "RLIMIT_CPU": limits.processor_seconds,
             # What it prints goes into one file.
             "RLIMIT_FSIZE": max(limits.disk_mb * mega, limits.output_bytes * (len(given) + 1)),
             "RLIMIT_NOFILE": 64,
@@ -77,6 +76,10 @@ class Bubblewrap(Wall):
     name = "bubblewrap"
     install = "install bubblewrap (apt-get install bubblewrap, or your system's package of that name)"
     more_limits = {"RLIMIT_NPROC": 64}  # noqa: RUF012 never changed
+
+    def killed_from_outside(self, code: int) -> bool:
+        """Return whether bwrap itself was killed, which no signal from inside reaches."""
+        return code < 0
 
     def missing(self) -> str:
         """Return what it lacks on this machine."""

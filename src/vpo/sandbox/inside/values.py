@@ -3,9 +3,11 @@
 Lists, texts, booleans, None and most numbers are what they are in JSON; of everything else one tag tells the kind.
 """
 
+from collections import Counter
 from typing import Any
 
 DEEPEST = 200  # nesting beyond this is refused, on both sides
+ALIKE = 100  # how many members of a set may have one hash
 LARGEST = 1 << 4096  # whole numbers beyond this are written in base 16, which takes no time that grows as its square
 
 
@@ -72,7 +74,7 @@ def unpack(value: Any, depth: int = 0) -> Any:
     ((tag, content),) = value.items()
     try:
         return _unpacked(tag, content, depth + 1)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise UnpackError(str(error)) from None
 
 
@@ -80,11 +82,12 @@ def _unpacked(tag: str, content: Any, depth: int) -> Any:
     if tag == "t":
         return tuple(unpack(each, depth) for each in content)
     if tag == "s":
-        return {unpack(each, depth) for each in content}
+        return set(_spread([unpack(each, depth) for each in content]))
     if tag == "f":
-        return frozenset(unpack(each, depth) for each in content)
+        return frozenset(_spread([unpack(each, depth) for each in content]))
     if tag == "d":
-        return {unpack(key, depth): unpack(each, depth) for key, each in content}
+        keys = _spread([unpack(key, depth) for key, _ in content])
+        return dict(zip(keys, (unpack(each, depth) for _, each in content), strict=True))
     if tag == "i":
         return int(content, 16)
     if tag == "b":
@@ -94,3 +97,10 @@ def _unpacked(tag: str, content: Any, depth: int) -> Any:
     if tag == "o":
         return Other(str(content)[:100])
     raise UnpackError(f"the value has no known kind, but {tag[:20]!r}")
+
+
+def _spread(members: list[Any]) -> list[Any]:
+    """Refuse members chosen to have one hash, as multiples of 2⁶¹ − 1 have: a set of them takes the square of time."""
+    if len(members) > ALIKE and max(Counter(map(hash, members)).values()) > ALIKE:
+        raise UnpackError("too many members have the same hash")
+    return members

@@ -1,0 +1,133 @@
+"""What is outside of a sandbox and must stay as it is: files, listeners, a process, the environment."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from vpo.sandbox.walls import INSIDE
+
+SECRET = "the parent's secret 7261"
+# It shows where a secret lies, and lets anybody read it who may read memory at all.
+NEIGHBOUR = f"""
+import ctypes, time
+ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(-1), 0, 0, 0)
+held = ctypes.create_string_buffer({SECRET!r}.encode())
+print(ctypes.addressof(held), flush=True)
+time.sleep(30)
+"""
+
+
+class World:
+    """A folder with files, sockets that listen on this machine, and one more process where it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.secret = folder / "secret.txt"
+        self.secret.write_text(SECRET)
+        self.grader = folder / "grader.py"
+        self.grader.write_text("expected = 5\n")
+        os.utime(self.secret, (1e9, 1e9))
+        self.inherited = os.open(self.secret, os.O_RDONLY)
+        os.set_inheritable(self.inherited, True)
+        self.abstract = f"vpo-{os.getpid()}-{folder.name}"
+        self.sockets = [
+            self._listening(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
+            self._listening(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
+            self._listening(socket.AF_UNIX, socket.SOCK_STREAM, str(folder / "s")),
+            self._listening(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{self.abstract}"),
+        ]
+        self.neighbour: subprocess.Popen[str] | None = None
+        self.before = self.files()
+
+    def _listening(self, family: int, kind: int, address: object) -> socket.socket:
+        made = socket.socket(family, kind)
+        made.bind(address)  # type: ignore[arg-type]
+        made.setblocking(False)
+        if kind == socket.SOCK_STREAM:
+            made.listen()
+        return made
+
+    def fill_in(self, source: str) -> str:
+        """Return a program that knows what it wants."""
+        words = {
+            "@FOLDER@": str(self.folder),
+            "@SECRET@": str(self.secret),
+            "@GRADER@": str(self.grader),
+            "@TCP@": str(self.sockets[0].getsockname()[1]),
+            "@UDP@": str(self.sockets[1].getsockname()[1]),
+            "@ABSTRACT@": self.abstract,
+        }
+        if "@NEIGHBOUR@" in source:
+            self.neighbour = subprocess.Popen(
+                [sys.executable, "-S", "-c", NEIGHBOUR], stdout=subprocess.PIPE, text=True
+            )
+            assert self.neighbour.stdout is not None
+            words |= {"@NEIGHBOUR@": str(self.neighbour.pid), "@ADDRESS@": self.neighbour.stdout.readline().strip()}
+        for word, value in words.items():
+            source = source.replace(word, value)
+        return source
+
+    def heard(self) -> bool:
+        """Whether anybody called."""
+        for each in self.sockets:
+            try:
+                (each.accept()[0].close if each.type == socket.SOCK_STREAM else lambda each=each: each.recv(99))()
+                return True
+            except BlockingIOError:
+                pass
+        return False
+
+    def files(self) -> dict[str, tuple[object, ...]]:
+        """Return what there is of files that a program may want to change."""
+        paths = [*self.folder.rglob("*"), *INSIDE.glob("*.py")]
+        facts = {}
+        for path in sorted(paths):
+            found = path.lstat()
+            held = path.read_bytes() if path.is_file() else b""
+            facts[str(path)] = (found.st_mode, found.st_uid, found.st_nlink, found.st_mtime, held)
+        return facts
+
+    def changed(self) -> bool:
+        """Whether a file came, went or changed."""
+        return self.files() != self.before or bool(_elsewhere())
+
+    def unharmed(self) -> bool:
+        """Whether the other process is as it was."""
+        return self.neighbour is None or self.neighbour.poll() is None
+
+    def close(self) -> None:
+        """Leave nothing."""
+        for each in self.sockets:
+            each.close()
+        os.close(self.inherited)
+        if self.neighbour is not None:
+            self.neighbour.kill()
+            self.neighbour.communicate()
+        for path in _elsewhere():
+            path.unlink()
+
+
+def _elsewhere() -> list[Path]:
+    return [path for place in ("/dev/shm", "/var/tmp") for path in Path(place).glob("vpo-attack*")]
+
+
+def processes_with(token: str, seconds: float = 3.0) -> list[int]:
+    """Return processes whose environment holds a token, once they had time to go: the kernel takes a while to."""
+    deadline = time.monotonic() + seconds
+    while (found := _with(token.encode())) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return found
+
+
+def _with(token: bytes) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if token in (path / "environ").read_bytes():
+                found.append(int(path.name))
+        except OSError:  # it is over, or somebody else's
+            pass
+    return found
