@@ -9,8 +9,9 @@ import json
 from collections.abc import Callable
 from random import Random
 
-from vpo.sandbox import Limits, Outcome, Program, Sandbox
-from vpo.tasks.code import CodeTask, code_of
+from vpo.sandbox import Limits, Outcome, Sandbox
+from vpo.tasks.code import CodeTask
+from vpo.tasks.code.running import Trial, verdicts
 
 LIMITS = Limits(test_seconds=2, seconds=20)
 SWAPS: dict[type, type] = {
@@ -63,18 +64,17 @@ def mutant(source: str, random: Random) -> tuple[str, str] | None:
 def survivors(path: str, count: int, seed: int) -> tuple[int, list[dict[str, str]]]:
     """Return how many mutants were made, and those that pass every test."""
     random = Random(seed)
-    problems = list(CodeTask(data=path).problems("test"))
+    problems = [problem for problem in CodeTask(data=path).problems() if problem.solution]
     made = []
     for problem in random.sample(problems, len(problems)):
-        if len(made) < count and (found := mutant(code_of(CodeTask(data=path).gold(problem) or ""), random)):
+        if len(made) < count and (found := mutant(problem.solution, random)):
             made.append((problem, *found))
+    trials = [Trial(problem, source, (*problem.checks, *problem.hidden)) for problem, source, _ in made]
     with Sandbox(limits=LIMITS) as sandbox:
-        verdicts = sandbox.judge_many(
-            [(Program(source, problem.entry), [*problem.tests, *problem.hidden]) for problem, source, _ in made]
-        )
+        judged = verdicts(sandbox, trials)
     alive = [
         {"problem": problem.id, "change": line}
-        for (problem, _, line), each in zip(made, verdicts, strict=True)
+        for (problem, _, line), each in zip(made, judged, strict=True)
         if all(verdict.outcome is Outcome.PASSED for verdict in each)
     ]
     return len(made), alive
