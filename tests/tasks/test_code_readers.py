@@ -385,6 +385,12 @@ def test_a_row_that_is_not_as_published_is_refused_with_its_place(tmp_path, row,
         task_on(tmp_path, [row]).problems(split)
 
 
+def test_rows_of_evalplus_on_the_hub_have_no_inputs(tmp_path):
+    row = {name: value for name, value in code_rows.mbppplus_row().items() if name != "base_input"}
+    with pytest.raises(ValueError, match="rows.jsonl:1: the row has no base_input: take the JSONL of EvalPlus"):
+        task_on(tmp_path, [row], source="mbppplus").problems()
+
+
 def test_sources_are_named_where_they_cannot_be_seen(tmp_path):
     with pytest.raises(ValueError, match="data from the hub needs the setting source, one of mbppplus"):
         CodeTask(data="hub").problems()
