@@ -161,8 +161,9 @@ def test_the_published_split_of_mbpp(tmp_path):
     assert [problem.id for problem in task.problems("test")] == ["Mbpp/11", "Mbpp/510"]
     assert len(task.problems("all")) == 6
     assert len(task.problems("all", count=2)) == 2
-    with pytest.raises(ValueError, match=r"count must lie in 1\.\.6"):
-        task.problems("all", count=7)
+    for count in (7, 0, -1):
+        with pytest.raises(ValueError, match=rf"count must lie in 1\.\.6, the problems of the split, not {count}"):
+            task.problems("all", count=count)
     with pytest.raises(ValueError, match="split 'dev' is not one of code on MBPP"):
         task.problems("dev")
 
@@ -383,6 +384,27 @@ def test_a_row_that_is_not_as_published_is_refused_with_its_place(tmp_path, row,
     split = "train" if "test_list" in row else "test"
     with pytest.raises(ValueError, match=rf"rows.jsonl:1: .*{message}"):
         task_on(tmp_path, [row]).problems(split)
+
+
+def test_rows_of_evalplus_on_the_hub_have_no_inputs(tmp_path):
+    row = {name: value for name, value in code_rows.mbppplus_row().items() if name != "base_input"}
+    with pytest.raises(ValueError, match=r"rows.jsonl:1: the row has no base_input: take the JSONL of EvalPlus"):
+        task_on(tmp_path, [row], source="mbppplus").problems()
+
+
+def test_a_configuration_on_the_hub(monkeypatch):
+    datasets = pytest.importorskip("datasets")
+    asked = []
+
+    def load(repository, configuration, split):
+        asked.append((repository, configuration, split))
+        return [code_rows.deepcoder_row([{"input": "1", "output": "1"}])]
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    task = CodeTask(data="hub:some/one:taco", source="deepcoder")
+    task.sandbox = task.patient = FakeSandbox()
+    assert only(task, "train").id == "one:taco:1"
+    assert asked == [("some/one", "taco", "train")]
 
 
 def test_sources_are_named_where_they_cannot_be_seen(tmp_path):

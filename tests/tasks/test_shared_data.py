@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tasks.fake_sandbox import FakeSandbox
+from vpo.tasks.code import CodeTask
 from vpo.tasks.eureqa import LETTERS, EureqaProblem, EureqaTask
 from vpo.tasks.musique import MusiqueTask
 from vpo.tasks.toolrl import ToolrlTask
@@ -74,3 +76,39 @@ def test_entity_chains_run_through_the_eureqa_scorer():
         turned = task.gold(EureqaProblem(row["id"], "", problem.masks, entities[1:] + entities[:1]))
         assert sum(task.score(problem, turned)) < 5
     assert wrong == []
+
+
+def code_task(name):
+    task = CodeTask(data=need(f"code/{name}.jsonl.gz"))
+    task.sandbox = task.patient = FakeSandbox()
+    return task
+
+
+@pytest.mark.filterwarnings("ignore")  # of escapes that the solutions have wrong
+@pytest.mark.parametrize(
+    ("name", "split", "rows", "tests", "weak"),
+    [("humaneval", "test", 164, 1133, 9), ("mbpp974", "all", 974, 2938, 18)],
+)
+def test_solutions_pass_the_asserts_that_they_come_with(name, split, rows, tests, weak):
+    task = code_task(name)
+    problems = task.problems(split)
+    checks = [check for problem in problems for check in problem.checks + problem.hidden]
+    assert (len(problems), len(checks), sum(check.weak for check in checks)) == (rows, tests, weak)
+    assert [flaw for flaw in task.validate(problems) if flaw is not None] == []
+
+
+@pytest.mark.parametrize("name", ["humanevalplus", "mbppplus"])
+def test_solutions_agree_with_the_outputs_that_were_made_of_them(name):
+    task = code_task(name)
+    problems = task.problems(count=10)
+    assert {problem.left_out for problem in problems} == {()}
+    assert [flaw for flaw in task.validate(problems) if flaw is not None] == []
+
+
+def test_contests_load_and_run():
+    task = code_task("codecontests100_stdin")
+    problems = task.problems()
+    assert len(problems) == 100
+    assert max(len(problem.checks) for problem in problems) == 16
+    assert max(len(problem.hidden) for problem in problems) > 50
+    assert task.score_all(problems, ["print()"] * 100) == [(0.0,) * len(problem.checks) for problem in problems]

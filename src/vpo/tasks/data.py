@@ -38,7 +38,8 @@ def read_data(task: str, published: Published, data: str | None, part: str) -> I
         task: the name of the task, for messages.
         published: what to look for.
         data: a file, which is read unless its name says that it is another part; a folder, searched for the part's
-            files; "hub", or "hub:OWNER/NAME" for another repository than the published one.
+            files; "hub", or "hub:OWNER/NAME" for another repository than the published one, with ":CONFIG" for one of
+            its configurations.
         part: which part of the data, a key of `published.files`.
     """
     if data is None:
@@ -82,18 +83,19 @@ def _files(folder: Path, published: Published, part: str, task: str) -> list[Pat
     )
 
 
-def _from_hub(repository: str, split: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _from_hub(place: str, split: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    repository, _, configuration = place.partition(":")
     try:
         from datasets import load_dataset
     except ImportError:
         raise InputError("the hub needs the package datasets: pip install 'vpo[train]'") from None
     try:
-        rows = load_dataset(repository, split=split)
+        rows = load_dataset(repository, configuration or None, split=split)
     except Exception as error:  # the client raises errors of many packages: no network, no such repository, no access
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise InputError(f"hub:{repository}: split {split!r} cannot be loaded ({reason})") from None
+        raise InputError(f"hub:{place}: split {split!r} cannot be loaded ({reason})") from None
     for number, row in enumerate(rows, start=1):
-        yield f"hub:{repository}:{number}", row
+        yield f"hub:{place}:{number}", row
 
 
 def shuffled(items: Sequence[T], seed: int) -> list[T]:

@@ -84,8 +84,8 @@ class CodeTask(Task[CodeProblem]):
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[CodeProblem]:
         """Return the problems of a split that the data has. Solutions are run where they make the expected outputs."""
         drafts = reader_of(self.data, self.source).drafts(self.data, split, self.window)
-        found = list(drafts if count is None else islice(drafts, max(count, 0)))
-        whole = with_outputs(self.patient, take(unique(found, self.name), count))
+        found = list(islice(drafts, count if count and count > 0 else None))  # rows can be large
+        whole = with_outputs(lambda: self.patient, take(unique(found, self.name), count))
         return [chosen(draft, self.tests, self.seed, left_out) for draft, left_out in whole]
 
     def names_of(self, problem: CodeProblem) -> tuple[str, ...]:

@@ -66,6 +66,10 @@ def _draft(
     solution: str,
     starter: str = "",
 ) -> Draft:
+    if "base_input" not in row:
+        raise InputError(
+            f"{place}: the row has no base_input: take the JSONL of EvalPlus, as rows on the hub have none"
+        )
     entry = field(row, "entry_point", str, place)
     atol = float(field(row, "atol", (int, float), place)) or None
     inputs = [*items(row, "base_input", list, place), *_more(row, place)]

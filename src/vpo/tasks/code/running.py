@@ -1,6 +1,6 @@
 """Programs of answers and solutions to the sandbox and back: many at once, in one call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -50,16 +50,20 @@ def verdicts(sandbox: "Sandbox", trials: Sequence[Trial]) -> list[list[Verdict]]
     return [found[trial.key] for trial in trials]
 
 
-def with_outputs(sandbox: "Sandbox", drafts: Sequence[Draft]) -> list[tuple[Draft, tuple[str, ...]]]:
+def with_outputs(sandbox: Callable[[], "Sandbox"], drafts: Sequence[Draft]) -> list[tuple[Draft, tuple[str, ...]]]:
     """Return drafts whose tests are whole, each with the tests that are left out, and why.
 
     Where expected outputs are unmade, the solution is run for them. A test on which it fails is left out.
+
+    Args:
+        sandbox: gives one, where it is needed: problems can be read where nothing can be run.
+        drafts: as they were read.
     """
     unmade = [draft for draft in drafts if draft.unmade]
     blocks = [unmade[start : start + AT_ONCE] for start in range(0, len(unmade), AT_ONCE)]
     made: dict[str, tuple[Draft, tuple[str, ...]]] = {}
     for block in progress(blocks, "running the solutions", len(blocks)):
-        made.update(zip([draft.id for draft in block], _made(sandbox, block), strict=True))
+        made.update(zip([draft.id for draft in block], _made(sandbox(), block), strict=True))
     return [made.get(draft.id, (draft, ())) for draft in drafts]
 
 
