@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tasks import code_rows
-from tests.tasks.fake_sandbox import FakeSandbox
 from tests.tasks.test_code_readers import only, task_on
+from tests.tasks.watched import WatchedSandbox
 from vpo import set_reward
 from vpo.answers import write
 from vpo.sandbox.verdicts import Case, Outcome, Verdict
@@ -207,7 +207,7 @@ def test_hidden_tests_are_run_only_where_the_chosen_ones_pass(adding):
 def test_hidden_tests_may_not_be_known(adding):
     task, problem = adding
     vectors = task.score_all([problem], [ADD])
-    task.sandbox = FakeSandbox(broken="def add")
+    task.sandbox = WatchedSandbox(broken="def add")
     assert task.solved_all([problem], [ADD], vectors) == [None]
 
 

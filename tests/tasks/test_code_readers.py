@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.tasks import code_rows
-from tests.tasks.fake_sandbox import FakeSandbox
+from tests.tasks.watched import WatchedSandbox
 from vpo.tasks.code import CodeTask, evalplus
 from vpo.tasks.code.contests import read_private
 
 
 def task_on(tmp_path, rows, name="rows.jsonl", **settings):
-    """A task on a file of rows, with a sandbox that isolates nothing."""
+    """A task on a file of rows, and a sandbox that is watched."""
     path = tmp_path / name
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = CodeTask(data=str(path), **settings)
-    task.sandbox = task.patient = FakeSandbox()
+    task.sandbox = task.patient = WatchedSandbox()
     return task
 
 
@@ -402,7 +402,7 @@ def test_a_configuration_on_the_hub(monkeypatch):
 
     monkeypatch.setattr(datasets, "load_dataset", load)
     task = CodeTask(data="hub:some/one:taco", source="deepcoder")
-    task.sandbox = task.patient = FakeSandbox()
+    task.sandbox = task.patient = WatchedSandbox()
     assert only(task, "train").id == "one:taco:1"
     assert asked == [("some/one", "taco", "train")]
 

@@ -5,6 +5,8 @@ from enum import StrEnum
 from math import ceil
 from typing import Any
 
+from vpo.errors import InputError
+
 
 @dataclass(frozen=True)
 class Program:
@@ -54,6 +56,12 @@ class Limits:
     memory_mb: int = 512
     output_bytes: int = 1_000_000
     disk_mb: int = 16
+
+    def __post_init__(self) -> None:
+        """Refuse limits within which nothing can run."""
+        for name, value in vars(self).items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+                raise InputError(f"{name} must be a number above 0, not {value!r}")
 
     @property
     def processor_seconds(self) -> int:

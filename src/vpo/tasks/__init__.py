@@ -79,7 +79,8 @@ def get(name: str, **settings: Any) -> Task[Any]:
             listed = f"there are {', '.join(known)}" if known else "it has none"
             raise InputError(f"task {task.name} has no setting {setting!r}: {listed}")
         kind = str if known[setting] is None else type(known[setting])
-        if known[setting] is not REQUIRED and type(value) is not kind:
+        kinds = (float, int) if kind is float else (kind,)
+        if known[setting] is not REQUIRED and type(value) not in kinds:
             raise InputError(f"setting {setting} of task {task.name} must be of type {kind.__name__}, not {value!r}")
     missing = [setting for setting, default in known.items() if default is REQUIRED and setting not in settings]
     if missing:

@@ -1,7 +1,6 @@
 """code: programs against test cases, a number a test, run by `vpo.sandbox` as nobody trusts them."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from vpo.sandbox import Sandbox
 
 MOST = 16  # tests of a problem that are objectives
-LIMITS = Limits(output_bytes=16_000_000)  # HumanEval/15 returns 7 MB
-PATIENT = replace(LIMITS, test_seconds=60.0, seconds=600.0)
+OUTPUT_BYTES = 16_000_000  # HumanEval/15 returns 7 MB
+PATIENT = Limits(output_bytes=OUTPUT_BYTES, test_seconds=60.0, seconds=600.0)
 FORM = "Write the whole program in one fence:\n```python\n…\n```"
 
 
@@ -50,6 +49,9 @@ class CodeTask(Task[CodeProblem]):
         seed: int = 0,
         before: str = "2025-02-01",
         until: str = "2025-05-01",
+        test_seconds: float = 4.0,
+        seconds: float = 12.0,
+        unsafe: bool = False,
     ) -> None:
         """Make the task.
 
@@ -60,26 +62,31 @@ class CodeTask(Task[CodeProblem]):
             seed: of the choice of tests.
             before: where problems have a date (LiveCodeBench), those for training are older.
             until: those of the test split are from then on, and older than this.
+            test_seconds: that a program may take for a test.
+            seconds: that it may take for all together.
+            unsafe: whether to run programs without walls where the machine has none.
         """
         self.data, self.source = data, source
         if not 1 <= whole_number(tests, "tests") <= MOST:
             raise InputError(f"tests must lie in 1..{MOST}, not {tests}")
         self.tests, self.seed = tests, whole_number(seed, "seed")
         self.window = Window.of(before, until)
+        self.limits = Limits(output_bytes=OUTPUT_BYTES, test_seconds=test_seconds, seconds=seconds)
+        self.unsafe = unsafe
 
     @cached_property
     def sandbox(self) -> "Sandbox":
         """What runs the programs, the same for all tasks of this process."""
         from vpo.sandbox import shared
 
-        return shared(LIMITS)
+        return shared(self.limits, unsafe=self.unsafe)
 
     @cached_property
     def patient(self) -> "Sandbox":
         """The same with much time, for solutions: whether a test is there must not depend on how busy a machine is."""
         from vpo.sandbox import shared
 
-        return shared(PATIENT)
+        return shared(PATIENT, unsafe=self.unsafe)
 
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[CodeProblem]:
         """Return the problems of a split that the data has. Solutions are run where they make the expected outputs."""
