@@ -63,7 +63,7 @@ READING += [
     Attack(
         "others_memory_by_call",
         "another process's memory by a system call",
-        "import ctypes\nclass Part(ctypes.Structure):\n    _fields_ = [('at', ctypes.c_void_p), ('n', ctypes.c_size_t)]\n"
+        "import ctypes\nclass Part(ctypes.Structure):\n    _fields_= [('at', ctypes.c_void_p),('n', ctypes.c_size_t)]\n"
         "def answer(_):\n    held = ctypes.create_string_buffer(24)\n    here = Part(ctypes.addressof(held), 24)\n"
         "    there = Part(@ADDRESS@, 24)\n    ctypes.CDLL(None).process_vm_readv(@NEIGHBOUR@, ctypes.byref(here),"
         " ctypes.c_ulong(1), ctypes.byref(there), ctypes.c_ulong(1), ctypes.c_ulong(0))\n"

@@ -16,8 +16,8 @@ from vpo.sandbox.walls import ENVIRONMENT, WALLS
 
 ATTACKS = [*REWARDS, *OTHERS, *kernel_attacks()]
 # What another program does at the same time must be none of an attack's business.
-GOOD = Program("import time\ndef double(number):\n    time.sleep(0.02)\n    return 2 * number\n", "double")
-CASES = [Case((number,), 2 * number) for number in range(3)]
+GOOD = Program("import time\ndef double(number):\n    time.sleep(0.01)\n    return 2 * number\n", "double")
+CASES = [Case((number,), 2 * number) for number in range(2)]
 
 each_attack = pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
 

@@ -18,6 +18,10 @@ What it does not cover:
 - Errors of the kernel. It is shared; who fears them runs the whole judge in a virtual machine.
 - Side channels: how long others take, how full the machine is. Programs on one machine compete for its cores, so that a
   time limit is no fair measure of speed.
+- Memory of the kernel's that counts towards no limit of a process: names of very many files in /tmp; threads, where
+  root judges, whom the kernel allows as many as there is address space for. A cgroup around the judge bounds both.
+- A machine that runs out of memory: what the kernel kills then has failed behind bubblewrap, and is tried again and
+  then an infrastructure error behind Landlock. Workers times memory should fit.
 - Without bubblewrap, under Landlock: there is no private /tmp (nothing can be written at all), and a program sees names
   and sizes of files that it cannot open.
 - A program that is right on the given tests by knowing them: whoever trains on tests must keep others back.

@@ -1,5 +1,6 @@
 """Whether what came out is what was expected. Both are plain values here, with no method of a candidate's."""
 
+import cmath
 import marshal
 import math
 from collections.abc import Callable
@@ -32,8 +33,8 @@ def same_value(found: Any, expected: Any, atol: float | None) -> bool:
     if isinstance(expected, float) or (atol and isinstance(found, float)):
         return _is_number(found) and _is_number(expected) and _close(found, expected, atol)
     if isinstance(expected, complex):
-        off = max(atol or ABSOLUTE, RELATIVE * abs(expected))
-        return isinstance(found, complex | float | int) and abs(found - expected) <= off
+        both = isinstance(found, complex | float | int)
+        return both and cmath.isclose(found, expected, rel_tol=RELATIVE, abs_tol=atol or ABSOLUTE)
     if isinstance(expected, list | tuple):
         if not isinstance(found, list | tuple) or len(found) != len(expected):
             return False

@@ -1,0 +1,243 @@
+"""Programs that mean no harm, limits that they run into, and what goes wrong with a sandbox itself."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+import vpo.sandbox
+from tests.sandbox.world import processes_with
+from vpo.errors import InputError
+from vpo.sandbox import Case, Limits, Outcome, Program, Sandbox, candidates, shared, trouble
+from vpo.sandbox.walls import ENVIRONMENT, WALLS, Bubblewrap
+
+LIMITS = Limits(test_seconds=1.0, seconds=4.0, memory_mb=256)
+SLOW_SECOND = "import time\ndef f(x):\n    time.sleep(0.4 * (x == 1))\n    return x\n"
+
+
+@pytest.fixture(params=["bubblewrap", "landlock", "none"])
+def box(request):
+    if problem := trouble(WALLS[request.param]):
+        pytest.skip(f"{request.param} does not work here: {problem}")
+    with Sandbox(limits=LIMITS, wall=request.param, workers=2) as made:
+        yield made
+
+
+def told(verdicts):
+    return [verdict.reason or verdict.outcome.value for verdict in verdicts]
+
+
+def test_function_class_and_standard_input(box):
+    method = Program("class Solution:\n    def add(self, a, b):\n        return a + b\n", "Solution.add")
+    reading = Program("import sys\nprint('and', sum(map(int, sys.stdin)))\n")
+    main = Program("if __name__ == '__main__':\n    print(input()[::-1])\n")
+    jobs = [
+        (Program("def f(x):\n    return {x: (1, [2.5, None])}\n", "f"), [Case(("é\0",), {"é\0": (1, [2.5, None])})]),
+        (method, [Case((1, 2), 3), Case(([1], [2]), [1, 2])]),
+        (reading, [Case("1\n2\n", "and 3"), Case("5" * 3 + "\n" + "1\n" * 50_000, "and 50555  \n\n")]),
+        (main, [Case("abc", "cba")]),
+    ]
+    assert [told(verdicts) for verdicts in box.judge_many(jobs)] == [["passed"] * len(cases) for _, cases in jobs]
+
+
+def test_order_is_kept(box):
+    jobs = [(Program(f"import time\ntime.sleep({0.1 * (n % 2)})\ndef f(x): return {n}", "f"), [(0,)]) for n in range(6)]
+    assert [outputs[0].value for outputs in box.outputs_many(jobs)] == list(range(6))
+    assert box.judge_many([]) == []
+    assert box.judge(jobs[0][0], []) == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("while True: pass", "timeout"),
+        ("os._exit(3)", "exception"),
+        ("os._exit(0)", "exception"),
+        ("raise ValueError(x)", "exception"),
+        ("sys.exit(0)", "exception"),
+        ("import ctypes; ctypes.string_at(0)", "exception"),
+        ("return bytearray(1 << 30)", "memory"),
+        ("os.closerange(3, 64); import time; time.sleep(2)", "forbidden"),
+        ("return 'x' * 2_000_000", "wrong answer"),
+    ],
+)
+def test_the_third_test_costs_itself_alone(box, bad, reason):
+    source = f"import os, sys\ndef f(x):\n    if x == 2:\n        {bad}\n    return x\n"
+    verdicts = box.judge(Program(source, "f"), [Case((x,), x) for x in range(5)])
+    assert told(verdicts) == ["passed", "passed", reason, "passed", "passed"]
+
+
+def test_the_end_of_a_program_that_prints(box):
+    def judged(source):
+        return told(box.judge(Program(source), [Case("4\n", "5"), Case("4\n", "5")]))
+
+    assert judged("import os\nos.write(1, b'5\\n')\nos._exit(0)") == ["passed"] * 2
+    assert judged("import sys\nprint(5)\nsys.exit()") == ["passed"] * 2
+    assert judged("import sys\nprint(5)\nsys.exit(1)") == ["exception"] * 2
+    assert judged("import os\nos.write(1, b'5\\n')\nos._exit(1)") == ["exception"] * 2
+    assert judged("syntax error") == ["exception"] * 2
+
+
+def test_time_for_all_tests_is_limited(box):
+    with Sandbox(limits=replace(LIMITS, test_seconds=0.3, seconds=0.5), wall=box.wall.name) as quick:
+        verdicts = quick.judge(Program("while True: pass"), [Case("", "")] * 5)
+    assert told(verdicts) == ["timeout", "timeout", "not run", "not run", "not run"]
+    assert {verdict.outcome for verdict in verdicts[2:]} == {Outcome.NOT_RUN}
+
+
+def test_wrong_input_is_named():
+    with Sandbox(limits=LIMITS, unsafe=True) as box:
+        with pytest.raises(InputError, match="given must be text"):
+            box.judge(Program("print(1)"), [Case((1,), "1")])
+        with pytest.raises(InputError, match="given must hold numbers"):
+            box.judge(Program("def f(x): return x", "f"), [Case((object(),), 1)])
+        with pytest.raises(InputError, match="by must be one of"):
+            box.judge(Program("def f(x): return x", "f"), [Case((1,), 1, by="luck")])
+
+
+def test_without_walls_it_refuses_unless_told(monkeypatch):
+    monkeypatch.setattr(vpo.sandbox, "trouble", lambda wall: "it is a Tuesday")
+    with pytest.raises(InputError, match="bubblewrap: it is a Tuesday; landlock: it is a Tuesday"):
+        Sandbox()
+    with pytest.raises(InputError, match="landlock does not work here"):
+        Sandbox(wall="landlock")
+    with Sandbox(unsafe=True) as box:
+        assert box.wall.name == "none"
+
+
+def test_trouble_says_why_a_wall_does_not_start():
+    class Broken(Bubblewrap):
+        def missing(self):
+            return ""
+
+        def _fixed(self):
+            return [sys.executable, "-c", "raise SystemExit('no user namespaces here')"]
+
+    assert "no user namespaces here" in trouble(Broken())
+
+
+def test_one_sandbox_for_all_who_want_the_same():
+    assert shared(LIMITS, unsafe=True) is shared(replace(LIMITS), unsafe=True)
+    assert shared(unsafe=True) is not shared(LIMITS, unsafe=True)
+
+
+def started(monkeypatch):
+    """Return a list to which the process of each candidate is added."""
+    processes = []
+    real = subprocess.Popen
+
+    def popen(*arguments, **options):
+        processes.append(real(*arguments, **options))
+        return processes[-1]
+
+    monkeypatch.setattr(candidates.subprocess, "Popen", popen)
+    return processes
+
+
+@pytest.mark.parametrize(("kills", "outcome"), [(1, "passed"), (9, "infrastructure error")])
+def test_a_killed_sandbox_is_tried_again(box, monkeypatch, kills, outcome):
+    if box.wall.name == "none":
+        pytest.skip("as behind Landlock")
+    processes, over = started(monkeypatch), threading.Event()
+
+    def killing():
+        killed = 0
+        while not over.wait(0.01) and killed < kills:
+            if len(processes) > killed:
+                time.sleep(0.25)
+                os.kill(processes[killed].pid, signal.SIGKILL)
+                killed += 1
+
+    thread = threading.Thread(target=killing)
+    thread.start()
+    verdicts = box.judge(Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(3)])
+    over.set()
+    thread.join()
+    assert told(verdicts)[0] == "passed"
+    assert told(verdicts)[1:] == [outcome] * 2
+    assert len(processes) == min(kills + 1, candidates.ATTEMPTS)
+
+
+def test_nothing_is_left_when_the_judge_is_killed(box):
+    if box.wall.name == "none":
+        pytest.skip("it takes walls to end what a judge leaves")
+    token = f"VPO_TEST_{os.getpid()}_{box.wall.name}"
+    source = "import os, time\ndef f(x):\n    time.sleep(20)\n"
+    script = f"""
+import os, sys
+from vpo.sandbox import *
+from vpo.sandbox.walls import ENVIRONMENT
+ENVIRONMENT["{token}"] = "1"
+print("begins", flush=True)
+Sandbox(limits=Limits(test_seconds=20), wall="{box.wall.name}").judge(Program({source!r}, "f"), [Case((1,), 2)])
+"""
+    judge = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert judge.stdout is not None
+    judge.stdout.readline()
+    deadline = time.monotonic() + 20
+    while not processes_with(token, 0) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    assert processes_with(token, 0)
+    judge.kill()
+    judge.communicate()
+    assert processes_with(token) == []
+
+
+@pytest.mark.parametrize("call", ["memfd_create", "pipe2", "write"])
+def test_a_machine_without_room_is_an_error_and_leaks_nothing(box, monkeypatch, call):
+    number = 0
+    real = getattr(os, call)
+
+    def failing(*arguments):
+        nonlocal number
+        number += 1
+        if number % 2 == 0 or call == "pipe2":
+            raise OSError(24, "too many open files")
+        return real(*arguments)
+
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(candidates.os, call, failing)
+    verdict = box.judge(Program("def f(x): return x", "f"), [Case((1,), 1)])[0]
+    monkeypatch.undo()
+    assert verdict.outcome is Outcome.ERROR
+    assert "too many open files" in verdict.detail
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_many_candidates_leave_nothing(box, monkeypatch):
+    token = f"VPO_TEST_many_{os.getpid()}"
+    monkeypatch.setitem(ENVIRONMENT, token, "1")
+    before = len(os.listdir("/proc/self/fd"))
+    jobs = [(Program("import os\ndef f(x): return x or os._exit(1)", "f"), [(1,), (0,)])] * 20
+    assert all(outputs[0].ok and not outputs[1].ok for outputs in box.outputs_many(jobs))
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert processes_with(token) == []
+
+
+def test_processor_time_used_up_is_no_error_of_ours(box, monkeypatch):
+    monkeypatch.setattr(Limits, "processor_seconds", 1)
+    source = "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\ndef f(x):\n    while True: pass\n"
+    with Sandbox(limits=replace(LIMITS, test_seconds=9.0, seconds=9.0), wall=box.wall.name) as long:
+        verdict = long.judge(Program(source, "f"), [Case((1,), 1)])[0]
+    assert verdict.outcome is Outcome.FAILED
+    assert verdict.reason in ("timeout", "memory")
+
+
+def test_a_candidate_has_no_capabilities(box, monkeypatch):
+    if box.wall.name != "landlock":
+        pytest.skip("bubblewrap drops them itself; without walls they stay")
+    processes = started(monkeypatch)
+    thread = threading.Thread(target=box.judge, args=(Program(SLOW_SECOND, "f"), [Case((1,), 1)]))
+    thread.start()
+    time.sleep(0.25)
+    with open(f"/proc/{processes[0].pid}/status") as file:
+        facts = dict(line.split(":", 1) for line in file)
+    thread.join()
+    assert int(facts["CapEff"], 16) == int(facts["CapPrm"], 16) == 0
+    assert facts["Seccomp"].strip() == "2"
