@@ -58,11 +58,6 @@ def same_set(found: Any, expected: Any, atol: float | None) -> bool:
     return _has_all(ours.values(), theirs.values(), atol) and _has_all(theirs.values(), ours.values(), atol)
 
 
-def same_presence(found: Any, expected: Any, atol: float | None) -> bool:
-    """Return whether there is something, or nothing, in both."""
-    return (found is None or found is False) == (expected is None or expected is False)
-
-
 def same_text(found: Any, expected: Any, atol: float | None) -> bool:
     """Return whether two printed texts are the same, but for space at the ends of lines and how numbers are written."""
     if not isinstance(found, str):
@@ -81,7 +76,6 @@ COMPARISONS: dict[str, Callable[[Any, Any, float | None], bool]] = {
     "value": same_value,
     "text": same_text,
     "set": same_set,
-    "not_none": same_presence,
 }
 
 
