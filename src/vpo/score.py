@@ -37,6 +37,8 @@ class Tally:
 
     def data(self) -> dict[str, Any]:
         """Return the counts as shares and means."""
+        if not self.answers:
+            raise InputError(f"the scores of all {self.completions} completions are unknown: see vpo doctor")
         return {
             "completions": self.completions,
             "unknown": self.unknown,

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -241,3 +243,50 @@ def test_a_candidate_has_no_capabilities(box, monkeypatch):
     thread.join()
     assert int(facts["CapEff"], 16) == int(facts["CapPrm"], 16) == 0
     assert facts["Seccomp"].strip() == "2"
+
+
+# Forms in which programs of contests read and print.
+DOUBLE = {
+    "input": "print(2 * int(input()))",
+    "open(0)": "print(2 * int(open(0).read()))",
+    "open(0) by lines": "print(2 * int(open(0).readline()))",
+    "open(1)": "open(1, 'w').write(str(2 * int(input())))",
+    "closed": "import sys\nprint(2 * int(input()))\nsys.stdout.close()",
+    "exit": "print(2 * int(input()))\nexit()",
+    "quit": "print(2 * int(input()))\nquit(0)",
+    "__stdout__": "import sys\nsys.__stdout__.write(str(2 * int(sys.__stdin__.readline())))",
+    "replaced": "import io, sys\nout = sys.stdout\nsys.stdout = io.StringIO()\nprint(2 * int(input()))\n"
+    "out.write(sys.stdout.getvalue())",
+    "at exit": "import atexit, io, sys\nbuffer = io.StringIO()\nprint = lambda *words: buffer.write(str(*words))\n"
+    "atexit.register(lambda: sys.__stdout__.write(buffer.getvalue()))\nprint(2 * int(input()))",
+    "os.write": "import os\nos.write(1, str(2 * int(os.read(0, 100))).encode())",
+    "buffer": "import sys\nsys.stdout.buffer.write(str(2 * int(sys.stdin.buffer.readline())).encode())",
+    "main": "def main():\n    print(2 * int(input()))\nif __name__ == '__main__':\n    main()",
+    "thread": "import threading\nthreading.Thread(target=lambda: print(2 * int(input()))).start()",
+}
+
+
+@pytest.mark.parametrize("form", DOUBLE)
+def test_every_form_of_reading_and_printing(box, form):
+    verdicts = box.judge(Program(DOUBLE[form]), [Case(f"{number}\n", str(2 * number)) for number in range(4)])
+    assert [verdict.outcome for verdict in verdicts] == [Outcome.PASSED] * 4, verdicts
+
+
+def test_what_is_killed_leaves_nothing_to_reap():
+    if trouble(WALLS["bubblewrap"]):
+        pytest.skip("bubblewrap does not work here")
+    before = orphans()
+    with Sandbox(limits=replace(LIMITS, test_seconds=0.2), wall="bubblewrap", workers=4) as sandbox:
+        sandbox.judge_many([(Program("while True: pass"), [Case("", "")])] * 12)
+        assert orphans() <= before
+
+
+def orphans():
+    """Return the processes of bwrap that were left to the first process, ended or not."""
+    found = set()
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):
+            lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines() if ":\t" in line)
+            if lines["Name"] == "bwrap" and lines["PPid"] == "1":
+                found.add(lines["Pid"])
+    return found

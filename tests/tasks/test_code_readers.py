@@ -152,7 +152,7 @@ def test_a_row_of_mbpp(tmp_path):
     assert problem.entry == "order"
     assert problem.starter == "def order(items, up=True):"
     assert passes(task, problem)
-    assert not any(check.weak or check.through for check in problem.checks)
+    assert not any(check.through for check in problem.checks)
 
 
 def test_the_published_split_of_mbpp(tmp_path):
@@ -183,11 +183,6 @@ def test_the_published_split_of_mbpp(tmp_path):
         ("assert set(f(2)) == set((3, 3, 4))", "[4, 3]", "[4]", "through"),
         ("assert sorted(f([2])) == [1, 2]", "[2, 1]", "[2]", "through"),
         ("assert round(f(2), 1) == 0.5", "0.51", "0.6", "through"),
-        ("assert f(2) == f(1 + 1)", "7", "next(counter)", "weak"),
-        ("assert f(make()) == 4", "4", "5", "weak"),
-        ("assert f(x=2) == 4", "4", "5", "weak"),
-        ("assert f(2) > 3", "4", "3", "weak"),
-        ("assert f(2) == sys.maxsize", "sys.maxsize", "5", "weak"),
     ],
 )
 def test_asserts_of_every_shape(tmp_path, test, right, wrong, kind):
@@ -199,27 +194,34 @@ def test_asserts_of_every_shape(tmp_path, test, right, wrong, kind):
     task = task_on(tmp_path, [row])
     problem = only(task, "train")
     (check,) = problem.checks
-    assert (check.weak, bool(check.through)) == {
-        "plain": (False, False),
-        "through": (False, True),
-        "weak": (True,) * 2,
-    }[kind]
+    assert bool(check.through) == (kind == "through")
     assert passes(task, problem)
     assert task.score(problem, program(wrong)) == (0,)
 
 
-def test_what_is_set_up_for_tests_stands_after_the_answer(tmp_path):
-    row = code_rows.mbpp_row(
-        code="class Node:\n    def __init__(self, value):\n        self.value = value\n\n"
-        "def value_of(node):\n    return node.value",
-        test_setup_code="root = Node(3)",
-        test_list=["assert value_of(root) == 3"],
-    )
-    task = task_on(tmp_path, [row])
-    problem = only(task, "train")
-    assert problem.checks[0].weak
+# Whoever compares beside a program can be told yes by it.
+YES = "class Yes:\n    __eq__ = __gt__ = lambda self, other: True\n\ndef f(*args, **named):\n    return Yes()\n"
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "assert f(2) == f(1 + 1)",
+        "assert f(make()) == 4",
+        "assert f(x=2) == 4",
+        "assert f(2) > 3",
+        "assert f(2) == sys.maxsize",
+    ],
+)
+def test_asserts_that_no_judge_could_compare_are_left_out(tmp_path, test):
+    row = code_rows.mbpp_row(code="def f(x):\n    return 4\n", test_list=["assert f(2) == 4", test])
+    task = task_on(tmp_path, [row, code_rows.mbpp_row(602, code=row["code"], test_list=[test])])
+    problem = only(task, "train")  # the other one has no test that is left
+    assert problem.id == "Mbpp/601"
+    assert problem.left_out == (test,)
+    assert len(problem.checks + problem.hidden) == 1
     assert passes(task, problem)
-    assert task.score(problem, "def value_of(node):\n    return 3") == (0,)  # there is no Node
+    assert task.score(problem, YES) == (0,)
 
 
 def test_a_row_of_humaneval(tmp_path):
@@ -229,9 +231,9 @@ def test_a_row_of_humaneval(tmp_path):
     )
     task = task_on(tmp_path, [code_rows.humaneval_row(body)])
     problem = only(task)
-    assert [check.weak for check in sorted(problem.checks, key=lambda check: check.weak)] == [False, True]
+    assert problem.left_out == ("what stands between its asserts",)
     assert passes(task, problem)
-    assert sum(task.score(problem, "def half(x):\n    return 1.0")) == 1
+    assert task.score(problem, "def half(x):\n    return 2.0") == (0,)
 
 
 # Contests

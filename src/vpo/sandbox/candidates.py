@@ -98,8 +98,7 @@ class Candidate:
 
     def __exit__(self, *error: object) -> None:
         """End it, whatever it is at."""
-        self.process.kill()
-        self.process.wait()
+        self.wall.end(self.process)
         self.files.close()
         assert self.process.stderr is not None
         self.process.stderr.close()

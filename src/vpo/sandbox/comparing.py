@@ -3,6 +3,7 @@
 import cmath
 import marshal
 import math
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -11,6 +12,9 @@ from vpo.errors import InputError
 from vpo.sandbox.verdicts import Case
 
 RELATIVE, ABSOLUTE = 1e-7, 1e-6  # how far a number may be off where a case does not say
+NEAR_ZERO = 1e-4  # how far from 0 a polynomial may be at its zero
+# A number as programs print it. Others that Python reads, such as 1_000, are not.
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 COLLECTIONS = (list, tuple, set, frozenset)
 MOST = 1_000_000  # comparisons of members of two collections: how many there are is up to the program
 
@@ -18,7 +22,7 @@ MOST = 1_000_000  # comparisons of members of two collections: how many there ar
 def agrees(case: Case, output: Any) -> bool:
     """Return whether an output is what a case expects."""
     try:
-        return COMPARISONS[case.by](output, case.expected, case.atol)
+        return COMPARISONS[case.by](output, case.given[0] if case.by == "zero" else case.expected, case.atol)
     except KeyError:
         raise InputError(f"by must be one of {', '.join(COMPARISONS)}, not {case.by!r}") from None
     except (OverflowError, RecursionError):  # of numbers too large to be compared, of values nested too deep
@@ -72,10 +76,19 @@ def same_text(found: Any, expected: Any, atol: float | None) -> bool:
     return all(one == other or _same_number(one, other, atol) for one, other in pairs)
 
 
+def is_zero(found: Any, coefficients: Any, atol: float | None) -> bool:
+    """Return whether a number is a zero of a polynomial, whose coefficients come lowest power first."""
+    if not _is_number(found) or not math.isfinite(found):
+        return False
+    value = sum(each * found**power for power, each in enumerate(coefficients))
+    return bool(abs(value) <= (atol or NEAR_ZERO))
+
+
 COMPARISONS: dict[str, Callable[[Any, Any, float | None], bool]] = {
     "value": same_value,
     "text": same_text,
     "set": same_set,
+    "zero": is_zero,
 }
 
 
@@ -121,12 +134,13 @@ def _lines(text: str) -> list[str]:
 
 
 def _same_number(one: str, other: str, atol: float | None) -> bool:
-    if len(one) > 400 or len(other) > 400:
+    """Return whether two words are one number; whole ones are words, as 011 and 11 are two strings of digits."""
+    if len(one) > 400 or len(other) > 400 or not (NUMBER.fullmatch(one) and NUMBER.fullmatch(other)):
+        return False
+    if not atol and one.lstrip("+-").isdigit() and other.lstrip("+-").isdigit():
         return False
     try:
         found, expected = Decimal(one), Decimal(other)
-        if not (found.is_finite() and expected.is_finite()):
-            return False
         return found == expected or bool(atol and abs(found - expected) <= Decimal(atol))
-    except (ArithmeticError, ValueError):  # not a number, or one beyond all bounds
+    except ArithmeticError:  # a number beyond all bounds
         return False

@@ -6,6 +6,7 @@ All others fail with EPERM: no process is made or signalled, no socket opened, n
 import errno
 import platform
 import struct
+from functools import cache
 
 # Name → its number on x86_64 and on aarch64, where it is not there for those that an older call replaced.
 # fmt: off
@@ -64,6 +65,7 @@ def supported() -> bool:
     return platform.machine() in ARCHITECTURES
 
 
+@cache
 def filter_program(*, before_start: bool) -> bytes:
     """Return the filter as the kernel takes it.
 

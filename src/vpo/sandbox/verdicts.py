@@ -30,7 +30,7 @@ class Case:
         expected: the value that must be returned; or the text that must be printed.
         atol: how far a number may be off; None for as good as equal.
         by: how the two are compared: "value" (or "text", where there is no entry), "set" (order and repetition do not
-            count).
+            count), "zero" (any zero of the polynomial of these coefficients, given lowest power first).
     """
 
     given: tuple[Any, ...] | str

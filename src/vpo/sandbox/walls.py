@@ -3,9 +3,11 @@
 import marshal
 import os
 import shutil
+import subprocess
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,9 @@ ENVIRONMENT = {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "PATH": "/usr/bin", "HO
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 NOBODY = "65534"
+MOST_PRINTED = 128 << 20  # bytes in all tests of one start, as they lie in memory
 SIGKILL = 9
+END_SECONDS = 5.0  # for bwrap to end after what it holds
 
 
 class Wall(ABC):
@@ -53,6 +57,11 @@ class Wall(ABC):
         """Return whether a candidate that ended with this code was killed by nothing of its own doing."""
         return code == -SIGKILL
 
+    def end(self, process: "subprocess.Popen[bytes]") -> None:
+        """End a candidate, and wait until nothing of it is left."""
+        process.kill()
+        process.wait()
+
     def request(self, program: Program, first: int, given: Sequence[bytes | str], limits: Limits) -> bytes:
         """Return what a candidate is told."""
         mega = 1 << 20
@@ -60,7 +69,7 @@ class Wall(ABC):
             "RLIMIT_AS": limits.memory_mb * mega,
             "RLIMIT_CPU": limits.processor_seconds,
             # What it prints goes into one file.
-            "RLIMIT_FSIZE": max(limits.disk_mb * mega, limits.output_bytes * (len(given) + 1)),
+            "RLIMIT_FSIZE": max(limits.disk_mb * mega, min(MOST_PRINTED, limits.output_bytes * (len(given) + 1))),
             "RLIMIT_NOFILE": 64,
             "RLIMIT_CORE": 0,
             **self.more_limits,
@@ -80,6 +89,19 @@ class Bubblewrap(Wall):
     def killed_from_outside(self, code: int) -> bool:
         """Return whether bwrap itself was killed, which no signal from inside reaches."""
         return code < 0
+
+    def end(self, process: "subprocess.Popen[bytes]") -> None:
+        """End the first process inside, with which all others go, and let bwrap reap it.
+
+        Were bwrap killed first, the one inside would be left to the first process of the machine, and in a container
+        that may be one that reaps nobody.
+        """
+        with suppress(OSError):  # it has ended
+            for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+                os.kill(int(child), SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=END_SECONDS)
+        super().end(process)
 
     def missing(self) -> str:
         """Return what it lacks on this machine."""

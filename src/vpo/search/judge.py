@@ -22,7 +22,7 @@ from vpo.jobs import watch_parent
 from vpo.search.goals import Goal, goals_of
 from vpo.tasks import Task, get
 
-STARTING = 60.0  # seconds for a process to load a task
+STARTING = 300.0  # seconds for a process to load a task: code runs the solutions of its problems
 CHUNK = 32  # generations that a process is given at a time
 MISSING = "the completion has no such answer"
 UNKNOWN = "its score cannot be known"

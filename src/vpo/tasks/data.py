@@ -1,5 +1,6 @@
 """Where the data of a task comes from: a local file or folder, or a hub."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,17 +63,22 @@ def read_data(task: str, published: Published, data: str | None, part: str) -> I
 
 def _of_part(file: Path, published: Published, part: str) -> Path:
     """Refuse a file whose name says that it holds another part of the data."""
-    if not any(sign in file.name for sign in published.files[part]):
+    if not any(_named(file, sign) for sign in published.files[part]):
         for other, signs in published.files.items():
-            if any(sign in file.name for sign in signs):
+            if any(_named(file, sign) for sign in signs):
                 raise InputError(f"{file}: by its name this is the part {other!r}, and the part {part!r} is asked for")
     return file
+
+
+def _named(file: Path, sign: str) -> bool:
+    """Return whether a file's name has a sign, not within a longer word: "contests" is no "test"."""
+    return re.search(rf"(?<![a-z]){sign}(?![a-z])" if sign.isalpha() else re.escape(sign), file.name) is not None
 
 
 def _files(folder: Path, published: Published, part: str, task: str) -> list[Path]:
     everything = sorted(file for file in folder.rglob("*") if file.name.endswith(FORMS))
     for sign in published.files[part]:
-        if found := [file for file in everything if sign in file.name]:
+        if found := [file for file in everything if _named(file, sign)]:
             return found
     data = [file for file in everything if not file.name.startswith("tools.")]  # Seal-Tools has its tools beside it
     if len(data) == 1:

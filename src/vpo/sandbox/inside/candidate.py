@@ -8,6 +8,9 @@ each test: ``[number, "returned", value]``, or ``[number, reason, detail]`` of a
 into a file, and the value is how long that is by then.
 """
 
+import atexit
+import builtins
+import fcntl
 import gc
 import io
 import marshal
@@ -87,32 +90,50 @@ def run_function(source: str, entry: str, first: int, given: list[Any], say: Cal
 
 def run_program(source: str, entry: None, first: int, given: list[str], say: Callable[..., None]) -> None:
     """Run the program from its beginning with each of the given texts on standard input."""
+    builtins.exit = builtins.quit = leave  # type: ignore[assignment]  # site makes these, which is left out
+    printed = fcntl.fcntl(PRINTED, fcntl.F_DUPFD_CLOEXEC, 10)  # where no program closes it by the way
     code: CodeType | None = None
     for number, text in enumerate(given, start=first):
-        feed(text)
-        sys.stdin, sys.stdout = _text(REQUEST, "r"), _text(PRINTED, "w")
         try:
             code = code or compile(source, "solution.py", "exec", dont_inherit=True)
-            try:
-                exec(code, fresh_module("__main__").__dict__)
-            except SystemExit as error:
-                if error.code not in (None, 0):
-                    raise
-            finish_threads()
-            sys.stdout.flush()
-            message: tuple[str, Any] = ("returned", os.lseek(PRINTED, 0, os.SEEK_CUR))
+            os.dup2(printed, PRINTED)
+            feed(text)
+            run_once(code)
+            message: tuple[str, Any] = ("returned", os.lseek(printed, 0, os.SEEK_CUR))
         except BaseException as error:
             message = described(error)
         say(number, *message)
         gc.collect()
 
 
+def run_once(code: CodeType) -> None:
+    """Run a program from its beginning to all that Python does at the end of one."""
+    sys.stdin, sys.stdout = reading, writing = _text(REQUEST, "r"), _text(PRINTED, "w")
+    sys.__stdin__, sys.__stdout__ = reading, writing  # type: ignore[misc]  # for programs that use these
+    try:
+        exec(code, fresh_module("__main__").__dict__)
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            raise
+    finish_threads()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, writing):
+        if stream is not None and not stream.closed:
+            stream.flush()
+
+
+def leave(code: Any = None) -> None:
+    """End the program, as `exit` and `quit` do."""
+    raise SystemExit(code)
+
+
 def feed(text: str) -> None:
     """Put a text on standard input."""
     data = text.encode("utf-8", "surrogatepass")
     reading, writing = os.pipe()
-    os.dup2(reading, REQUEST)
-    os.close(reading)
+    if reading != REQUEST:  # as it is where the program closed its input
+        os.dup2(reading, REQUEST)
+        os.close(reading)
 
     def write() -> None:
         left = data

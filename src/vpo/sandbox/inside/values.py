@@ -44,8 +44,6 @@ def pack(value: Any, depth: int = 0) -> Any:
         return float.__float__(value)
     if isinstance(value, complex):
         return {"c": [value.real, value.imag]}
-    if kind.__name__ in ("deque", "range", "dict_keys", "dict_values"):
-        return [pack(each, depth + 1) for each in value]
     return {"o": str(kind.__name__)[:100]}
 
 

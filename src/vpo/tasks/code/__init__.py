@@ -51,6 +51,7 @@ class CodeTask(Task[CodeProblem]):
         until: str = "2025-05-01",
         test_seconds: float = 4.0,
         seconds: float = 12.0,
+        memory_mb: int = 512,
         unsafe: bool = False,
     ) -> None:
         """Make the task.
@@ -64,6 +65,7 @@ class CodeTask(Task[CodeProblem]):
             until: those of the test split are from then on, and older than this.
             test_seconds: that a program may take for a test.
             seconds: that it may take for all together.
+            memory_mb: of address space that it may have.
             unsafe: whether to run programs without walls where the machine has none.
         """
         self.data, self.source = data, source
@@ -71,7 +73,7 @@ class CodeTask(Task[CodeProblem]):
             raise InputError(f"tests must lie in 1..{MOST}, not {tests}")
         self.tests, self.seed = tests, whole_number(seed, "seed")
         self.window = Window.of(before, until)
-        self.limits = Limits(output_bytes=OUTPUT_BYTES, test_seconds=test_seconds, seconds=seconds)
+        self.limits = Limits(output_bytes=OUTPUT_BYTES, test_seconds=test_seconds, seconds=seconds, memory_mb=memory_mb)
         self.unsafe = unsafe
 
     @cached_property
@@ -93,7 +95,7 @@ class CodeTask(Task[CodeProblem]):
         drafts = reader_of(self.data, self.source).drafts(self.data, split, self.window)
         found = list(islice(drafts, count if count and count > 0 else None))  # rows can be large
         whole = with_outputs(lambda: self.patient, take(unique(found, self.name), count))
-        return [chosen(draft, self.tests, self.seed, left_out) for draft, left_out in whole]
+        return [chosen(draft, self.tests, self.seed) for draft in whole]
 
     def names_of(self, problem: CodeProblem) -> tuple[str, ...]:
         """Return the names of as many tests as the problem has."""

@@ -6,32 +6,33 @@ import warnings
 
 LONGEST = 100_000  # characters of an answer; a longer one is not read
 FENCE = "```"
-LANGUAGES = ("", "python", "python3", "py")
+PYTHON = ("python", "python3", "py")
 
 
 def read_program(answer: str) -> str | None:
     """Return the program of an answer: its last whole fence of Python, or all of it where it has no fence.
 
-    None where there is none, and where a fence is opened and never closed.
+    A fence without a language counts where none is of Python: beside one, it is an example of what is printed. None
+    where there is no program, and where a fence is opened and never closed.
     """
     if len(answer) > LONGEST:
         return None
     if FENCE not in answer:
         return answer if answer.strip() else None
-    found = None
+    found: dict[bool, str] = {}  # the last fence of Python, and the last without a language
     language: str | None = None  # of the fence that is open
     inside: list[str] = []
-    for line in answer.splitlines():
+    for line in answer.split("\n"):
         sign = line.strip()
         if language is None and sign.startswith(FENCE):
             language, inside = sign.removeprefix(FENCE).strip().lower(), []
         elif language is not None and sign == FENCE:
-            if language in LANGUAGES and any(each.strip() for each in inside):
-                found = "\n".join(inside)
+            if language in ("", *PYTHON) and any(each.strip() for each in inside):
+                found[language in PYTHON] = "\n".join(inside)
             language = None
         else:
             inside.append(line)
-    return found
+    return found.get(True, found.get(False))
 
 
 def fenced(source: str) -> str:

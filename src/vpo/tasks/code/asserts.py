@@ -4,16 +4,18 @@
 ``sorted(f([2, 1])) == [1, 2]``           the same of what is made of the call, beside the program; so ``f(…)`` alone,
                                           ``not f(…)``, ``set(f(…)) == set(…)``, ``f(…) is True``
 ``abs(f(1.5) - 0.5) < 1e-6``              a call on plain values, compared within a tolerance; so ``math.isclose``
-anything else                             weak: the whole assert stands beside the program (see `Check`)
+anything else                             left out: it could be compared beside the program alone, which could say yes
 """
 
 import ast
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from vpo.sandbox.verdicts import Case
 from vpo.tasks.code.problem import THROUGH, Check
+
+BESIDES = "what stands between its asserts"
 
 LARGEST = 100  # exponent in an expression that is worked out here
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -37,27 +39,31 @@ class NotPlainError(Exception):
     """An expression is more than a plain value."""
 
 
-def check_of(test: ast.expr, entry: str, name: str, before: str = "") -> Check | None:
-    """Return an assert's expression as a check; None for one that says nothing.
+def checks_of(tests: Iterable[ast.expr], entry: str, name: str) -> tuple[list[Check], list[str]]:
+    """Return the expressions of asserts as checks, and as text those in which no judge outside could compare.
 
     Args:
-        test: the expression.
+        tests: the expressions.
         entry: the function that is tested.
-        name: what the expression calls it.
-        before: source that the expression needs, which stands after the program.
+        name: what the expressions call it.
     """
-    if isinstance(test, ast.Constant):
-        return None
-    try:
-        return _compared(test, entry, name)
-    except (NotPlainError, ValueError, TypeError, ArithmeticError, RecursionError):
-        alias = "" if name == entry else f"    {name} = {entry}\n"
-        return weak_check(f"{before}\ndef {THROUGH}():\n{alias}    return bool({ast.unparse(test)})\n")
+    checks, left_out = [], []
+    for test in tests:
+        if isinstance(test, ast.Constant):  # it says nothing
+            continue
+        try:
+            checks.append(_compared(test, entry, name))
+        except (NotPlainError, ValueError, TypeError, ArithmeticError, RecursionError):
+            left_out.append(f"assert {ast.unparse(test)[:80]}")
+    return checks, left_out
 
 
-def weak_check(through: str) -> Check:
-    """Return a check that is made beside the program, by a function that returns True."""
-    return Check(Case((), True), through.strip(), weak=True)
+def checks_in(body: Sequence[ast.stmt], entry: str, name: str) -> tuple[list[Check], list[str]]:
+    """Return the checks of the body of a function that asserts, and what of it is left out."""
+    checks, left_out = checks_of([each.test for each in body if isinstance(each, ast.Assert)], entry, name)
+    if all(_says_nothing(each) or isinstance(each, ast.Assert) for each in body):
+        return checks, left_out
+    return checks, [*left_out, BESIDES]
 
 
 def _compared(test: ast.expr, entry: str, name: str) -> Check:
@@ -146,24 +152,6 @@ def _worked_out(op: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(op, ast.Pow) and not (isinstance(right, int) and abs(right) <= LARGEST):
         raise NotPlainError
     return _BINARY[type(op)](left, right)
-
-
-def checks_of(body: Sequence[ast.stmt], entry: str, name: str, whole: str) -> list[Check]:
-    """Return the checks of a function that asserts.
-
-    Where it does more than that, an assert may need what comes before it: those that are no plain calls are then left
-    to one weak check, which is the whole function.
-
-    Args:
-        body: of the function.
-        entry: the function that is tested.
-        name: what the body calls it.
-        whole: source of a weak check that runs all of it.
-    """
-    found = [check for each in body if isinstance(each, ast.Assert) and (check := check_of(each.test, entry, name))]
-    if all(_says_nothing(each) or isinstance(each, ast.Assert) for each in body):
-        return found
-    return [*(check for check in found if not check.weak), weak_check(whole)]
 
 
 def _says_nothing(statement: ast.stmt) -> bool:

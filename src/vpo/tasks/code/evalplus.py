@@ -15,7 +15,6 @@ from vpo.tasks.code.problem import THROUGH, Check, Draft
 from vpo.tasks.data import field, items
 
 TOLERANCE = 1e-6  # for numbers, where a row has none
-ZERO = 1e-4  # how far a polynomial may be from 0 at what find_zero returns
 SETS = frozenset(
     [
         "similar_elements",
@@ -33,10 +32,6 @@ FOUND_THROUGH = """\
 def {through}(*args):
     found = {entry}(*args)
     return found if isinstance(found, bool) else found is not None"""
-ZERO_THROUGH = """\
-def {through}(xs):
-    x = find_zero(list(xs))
-    return abs(sum(coefficient * x**power for power, coefficient in enumerate(xs))) <= {zero}"""
 
 
 def read_mbpp_plus(row: Mapping[str, Any], place: str) -> Draft:
@@ -75,15 +70,14 @@ def _draft(
     inputs = [*items(row, "base_input", list, place), *_more(row, place)]
     if not inputs:
         raise InputError(f"{place}: base_input and plus_input must hold 1 or more inputs, not 0")
-    through, weak = _through(entry), entry == "find_zero"
+    through = FOUND_THROUGH.format(through=THROUGH, entry=entry) if entry in FOUND else ""
     checks = []
     for number, given in enumerate(inputs):
         try:
             arguments = restore(given)
         except (TypeError, ValueError, IndexError, AttributeError) as error:
             raise InputError(f"{place}: input {number} is not one of this task ({error})") from None
-        case = Case(arguments, None, None if through else atol, "set" if entry in SETS else "value")
-        checks.append(Check(case, through, weak))
+        checks.append(Check(Case(arguments, None, None if through else atol, _comparison(entry)), through))
     return Draft(
         id=field(row, "task_id", str, place),
         statement=statement,
@@ -101,10 +95,10 @@ def _more(row: Mapping[str, Any], place: str) -> list[Any]:
     return items(row, "plus_input", list, place) if row.get("plus_input") else []
 
 
-def _through(entry: str) -> str:
+def _comparison(entry: str) -> str:
     if entry == "find_zero":
-        return ZERO_THROUGH.format(through=THROUGH, zero=ZERO)
-    return FOUND_THROUGH.format(through=THROUGH, entry=entry) if entry in FOUND else ""
+        return "zero"
+    return "set" if entry in SETS else "value"
 
 
 def tolerance(expected: Any, atol: float | None) -> float | None:

@@ -1,5 +1,6 @@
 """What a problem of code is: a statement, and checks of which some are objectives and the others are hidden."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,13 +20,10 @@ class Check:
         case: what goes in and what must come out.
         through: source of a function `vpo_check`, which calls the program in its place; empty for the program itself.
             It turns what the program returns into what can be compared, such as a match into whether there is one.
-        weak: whether what must come out stands in `through`, beside the program, which could look. So it is for asserts
-            that are neither a call on plain values nor compared with one.
     """
 
     case: Case
     through: str = ""
-    weak: bool = False
 
     @property
     def size(self) -> int:
@@ -46,6 +44,7 @@ class Draft:
         setup: source that stands before every answer.
         solution: a right answer, if there is one.
         unmade: whether the expected outputs are still to be made, by running the solution.
+        left_out: tests that are not among the checks.
     """
 
     id: str
@@ -56,6 +55,7 @@ class Draft:
     setup: str = ""
     solution: str | None = None
     unmade: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class CodeProblem:
         solution: a right answer, if there is one.
         checks: the chosen tests, one an objective, smallest input first.
         hidden: the others.
-        left_out: why tests are neither: the solution itself fails on their input.
+        left_out: tests that are neither: no judge could compare from outside, or the solution itself fails.
     """
 
     id: str
@@ -85,7 +85,7 @@ class CodeProblem:
     left_out: tuple[str, ...] = ()
 
 
-def chosen(draft: Draft, most: int, seed: int, left_out: tuple[str, ...] = ()) -> CodeProblem:
+def chosen(draft: Draft, most: int, seed: int) -> CodeProblem:
     """Return a draft with at most so many tests chosen, spread over their sizes: one out of each slice, by the seed."""
     by_size = sorted(draft.checks, key=lambda check: check.size)
     count = min(most, len(by_size))
@@ -101,7 +101,7 @@ def chosen(draft: Draft, most: int, seed: int, left_out: tuple[str, ...] = ()) -
         draft.solution,
         tuple(by_size[place] for place in drawn),
         tuple(check for place, check in enumerate(by_size) if place not in set(drawn)),
-        left_out,
+        draft.left_out,
     )
 
 
@@ -114,8 +114,15 @@ def programs(
         ways.setdefault(check.through, []).append(place)
     return [
         (
-            Program("\n\n".join(filter(None, (setup, source, through))), THROUGH if through else entry),
+            Program(joined(setup, source, through), THROUGH if through else entry),
             tuple(places),
         )
         for through, places in ways.items()
     ]
+
+
+def joined(*parts: str) -> str:
+    """Return sources as one program. What a later one imports from the future comes first, as Python wants it."""
+    future = re.compile(r"^from __future__ import [^\n]*$", re.MULTILINE)
+    lines = list(dict.fromkeys(line for part in parts for line in future.findall(part)))
+    return "\n\n".join([*lines, *(future.sub("", part) for part in parts if part)])

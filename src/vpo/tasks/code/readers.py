@@ -60,12 +60,12 @@ class Reader:
     holds: Callable[[Row, str, str, Window], bool] = lambda row, place, split, window: True
 
     def drafts(self, data: str | None, split: str, window: Window) -> Iterator[Draft]:
-        """Yield the problems of a split, as they are read."""
+        """Yield the problems of a split, as they are read, without those of which no test can be judged."""
         check_split(split, self.splits, f"code on {self.published.title}")
         part = split if split in self.published.files else ALL
         for place, row in read_data("code", self.published, data, part):
-            if self.holds(row, place, split, window):
-                yield self.read(row, place)
+            if self.holds(row, place, split, window) and (draft := self.read(row, place)).checks:
+                yield draft
 
 
 def _one_part(title: str, hub: str, split: str = "test") -> Published:

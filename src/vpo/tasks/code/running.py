@@ -50,8 +50,8 @@ def verdicts(sandbox: "Sandbox", trials: Sequence[Trial]) -> list[list[Verdict]]
     return [found[trial.key] for trial in trials]
 
 
-def with_outputs(sandbox: Callable[[], "Sandbox"], drafts: Sequence[Draft]) -> list[tuple[Draft, tuple[str, ...]]]:
-    """Return drafts whose tests are whole, each with the tests that are left out, and why.
+def with_outputs(sandbox: Callable[[], "Sandbox"], drafts: Sequence[Draft]) -> list[Draft]:
+    """Return drafts whose tests are whole.
 
     Where expected outputs are unmade, the solution is run for them. A test on which it fails is left out.
 
@@ -61,13 +61,13 @@ def with_outputs(sandbox: Callable[[], "Sandbox"], drafts: Sequence[Draft]) -> l
     """
     unmade = [draft for draft in drafts if draft.unmade]
     blocks = [unmade[start : start + AT_ONCE] for start in range(0, len(unmade), AT_ONCE)]
-    made: dict[str, tuple[Draft, tuple[str, ...]]] = {}
+    made: dict[str, Draft] = {}
     for block in progress(blocks, "running the solutions", len(blocks)):
         made.update(zip([draft.id for draft in block], _made(sandbox(), block), strict=True))
-    return [made.get(draft.id, (draft, ())) for draft in drafts]
+    return [made.get(draft.id, draft) for draft in drafts]
 
 
-def _made(sandbox: "Sandbox", drafts: Sequence[Draft]) -> list[tuple[Draft, tuple[str, ...]]]:
+def _made(sandbox: "Sandbox", drafts: Sequence[Draft]) -> list[Draft]:
     ways = [programs(draft.solution or "", "", draft.entry, draft.checks) for draft in drafts]
     outputs = iter(
         sandbox.outputs_many(
@@ -93,7 +93,7 @@ def _made(sandbox: "Sandbox", drafts: Sequence[Draft]) -> list[tuple[Draft, tupl
                 left_out.append(f"input {place}: {_why(output.failure)}")
         if not checks:
             raise InputError(f"{draft.id}: the solution fails on every input; {left_out[0]}")
-        found.append((replace(draft, checks=tuple(checks), unmade=False), tuple(left_out)))
+        found.append(replace(draft, checks=tuple(checks), unmade=False, left_out=(*draft.left_out, *left_out)))
     return found
 
 

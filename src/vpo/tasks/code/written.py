@@ -7,28 +7,27 @@ from typing import Any
 
 from vpo.errors import InputError
 from vpo.tasks.code.answers import parsed
-from vpo.tasks.code.asserts import check_of, checks_of
-from vpo.tasks.code.problem import THROUGH, Check, Draft
+from vpo.tasks.code.asserts import checks_in, checks_of
+from vpo.tasks.code.problem import Check, Draft
 from vpo.tasks.data import field, items
 
 
 def read_mbpp(row: Mapping[str, Any], place: str) -> Draft:
-    """Return a row of MBPP: the full set (`text`) or the sanitized one (`prompt`, `test_imports`).
+    """Return a row of MBPP: the full set (`text`) or the sanitized one (`prompt`).
 
-    What is to be set up before the tests uses what the answer defines, so it stands after it.
+    What is to be set up before the tests is for asserts that are left out, since it makes objects for them.
     """
     code = field(row, "code", str, place)
     lines = items(row, "test_list", str, place)
     lines += items(row, "challenge_test_list", str, place) if row.get("challenge_test_list") else []
-    imports = items(row, "test_imports", str, place) if row.get("test_imports") else []
-    before = "\n".join([*imports, row.get("test_setup_code") or ""]).strip()
     tests = [test for line in lines for test in _asserted(line, place)]
     function = _tested(code, tests, place)
-    checks = [check for test in tests if (check := check_of(test, function.name, function.name, before))]
+    checks, left_out = _some(*checks_of(tests, function.name, function.name), place)
     return Draft(
         id=f"Mbpp/{field(row, 'task_id', int, place)}",
         statement=field(row, "text" if "text" in row else "prompt", str, place).strip(),
-        checks=_some(checks, place),
+        checks=checks,
+        left_out=left_out,
         entry=function.name,
         starter=f"def {function.name}({ast.unparse(function.args)}):",
         solution=code.replace("\r\n", "\n"),
@@ -43,11 +42,12 @@ def read_humaneval(row: Mapping[str, Any], place: str) -> Draft:
     found = [each for each in (tree.body if tree else ()) if isinstance(each, ast.FunctionDef) and each.name == "check"]
     if len(found) != 1 or len(found[0].args.args) != 1:
         raise InputError(f"{place}: test must define one function check of one argument")
-    whole = f"{test}\n\ndef {THROUGH}():\n    check({entry})\n    return True"
+    checks, left_out = _some(*checks_in(found[0].body, entry, found[0].args.args[0].arg), place)
     return Draft(
         id=field(row, "task_id", str, place),
         statement="Complete this function.",
-        checks=_some(checks_of(found[0].body, entry, found[0].args.args[0].arg, whole), place),
+        checks=checks,
+        left_out=left_out,
         entry=entry,
         starter=prompt.strip(),
         setup=prompt,
@@ -75,7 +75,8 @@ def _tested(code: str, tests: Sequence[ast.expr], place: str) -> ast.FunctionDef
     return defined[called.most_common(1)[0][0]]
 
 
-def _some(checks: Sequence[Check], place: str) -> tuple[Check, ...]:
-    if not checks:
+def _some(checks: Sequence[Check], left_out: Sequence[str], place: str) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+    """Refuse a row without tests; one whose tests are all left out is a problem that cannot be asked."""
+    if not checks and not left_out:
         raise InputError(f"{place}: the row must hold 1 or more tests, not 0")
-    return tuple(checks)
+    return tuple(checks), tuple(left_out)
