@@ -39,6 +39,8 @@ def adding(tmp_path):
         ("```\nx = 1\n```", "x = 1"),
         ("```Python3\nx = 1\n```", "x = 1"),
         ("```python\nx = 1\n```\n```text\n3\n```", "x = 1"),
+        ("```python\nx = 1\n```\nIt prints\n```\n3\n```", "x = 1"),
+        ("```python\nx = '\x0c\u2028'\n```", "x = '\x0c\u2028'"),
         ("```python\nx = 1\n```\n```python\nx = ", "x = 1"),
         ("  ```python\n  x = 1\n  ```", "  x = 1"),
         ("x = 1", "x = 1"),
@@ -231,3 +233,23 @@ def test_a_pool_of_code_is_ragged_and_leaves_out_what_is_not_known(tmp_path):
     assert (tally.completions, tally.unknown, tally.answers) == (3, 1, 4)
     assert tally.data()["mean"]["test_16"] == 0.5
     assert tally.data()["mean"]["test_1"] == 0.5
+
+
+def test_what_is_imported_from_the_future_comes_before_the_prompt(tmp_path):
+    task = task_on(tmp_path, [code_rows.humaneval_row()])
+    answer = "from __future__ import annotations\n\ndef half(x: Missing) -> float:\n    return x / 2\n"
+    assert task.score(only(task), answer) == (1, 1)
+
+
+def test_contests_are_no_test(tmp_path):
+    unnamed = task_on(tmp_path, [code_rows.codecontests_row()], "codecontests.jsonl")
+    assert len(unnamed.problems("train")) == len(unnamed.problems("test")) == 1
+    task = task_on(tmp_path, [code_rows.codecontests_row()], "codecontests_train.jsonl")
+    assert len(task.problems("train")) == 1
+    with pytest.raises(ValueError, match="by its name this is the part 'train', and the part 'test' is asked for"):
+        task.problems("test")
+
+
+def test_where_nothing_is_known_nothing_is_said():
+    with pytest.raises(ValueError, match="the scores of all 3 completions are unknown: see vpo doctor"):
+        Tally(completions=3, unknown=3).data()
