@@ -16,7 +16,7 @@ import vpo.sandbox
 from tests.sandbox.world import processes_with
 from vpo.errors import InputError
 from vpo.sandbox import Case, Limits, Outcome, Program, Sandbox, candidates, shared, trouble
-from vpo.sandbox.walls import ENVIRONMENT, WALLS, Bubblewrap
+from vpo.sandbox.walls import ENVIRONMENT, WALLS, Bubblewrap, Unwalled
 
 LIMITS = Limits(test_seconds=1.0, seconds=4.0, memory_mb=256)
 SLOW_SECOND = "import time\ndef f(x):\n    time.sleep(0.4 * (x == 1))\n    return x\n"
@@ -290,3 +290,23 @@ def orphans():
             if lines["Name"] == "bwrap" and lines["PPid"] == "1":
                 found.add(lines["Pid"])
     return found
+
+
+class Orphaning(Unwalled):
+    """Begins something that keeps all channels open, and is killed, as bwrap may be while it starts."""
+
+    def command(self, channel, filtering, limits):
+        return ["/bin/sh", "-c", "sleep 61.375 & kill -9 $$"]
+
+
+def test_what_a_killed_start_leaves_is_ended_and_not_waited_for(monkeypatch):
+    monkeypatch.setattr(candidates, "START_SECONDS", 600.0)
+    (output,) = candidates.run_candidate(Program("print()"), [""], LIMITS, Orphaning())
+    assert output.failure.outcome is Outcome.ERROR
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"61.375" in _read(path)]
+
+
+def _read(path):
+    with suppress(OSError):
+        return path.read_bytes()
+    return b""

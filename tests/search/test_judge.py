@@ -9,6 +9,7 @@ import pytest
 
 from vpo.answers import write
 from vpo.search.judge import Item, Judge, Source, _text
+from vpo.tasks import get
 
 TASK = """
 import os, subprocess, time
@@ -179,3 +180,25 @@ def test_settings_are_checked(source):
         Judge(source, -1, 1)
     with pytest.raises(ValueError, match="limit must be greater than 0 and finite, not 0"):
         Judge(source, 0, 0)
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_problems_that_are_loaded_are_not_loaded_again(processes):
+    problems = get("maze", size=7).problems("test", count=2)
+    nowhere = Source("maze", {"size": 7}, "no such split", None, {"targets": ["gold=1"]})
+    judge = Judge(nowhere, processes, 30, problems)
+    try:
+        ((_, found),) = judge.judge([Item(0, problems[1].id, "gold=1", "<answer>RRDD</answer>", 1)])
+    finally:
+        judge.close()
+    assert found[0].scores is not None
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_problems_of_a_file_are_told_or_loaded_again(source, processes):
+    judge = Judge(source, processes, 30, source.load().task.problems())
+    try:
+        ((_, found),) = judge.judge([Item(0, "w2", "length=1", "<answer>xy</answer>", 1)])
+    finally:
+        judge.close()
+    assert found[0].scores == (0.2, 1.0)

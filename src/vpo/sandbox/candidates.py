@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,6 +94,11 @@ class Candidate:
             self.files = ours.pop_all()
         self.poll = select.poll()
         self.poll.register(self.channel, select.POLLIN)
+        with suppress(OSError):  # of a kernel before 5.3, or of too many open files
+            # Were bwrap killed while it starts, what it began would keep the channel open.
+            ending = os.pidfd_open(self.process.pid)
+            self.files.callback(os.close, ending)
+            self.poll.register(ending, select.POLLIN)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -133,10 +138,10 @@ class Candidate:
         found = b"\n" in self.lines
         while not found:
             wait = deadline - time.monotonic()
-            if wait <= 0 or not self.poll.poll(wait * 1000):
+            if wait <= 0 or not (ready := self.poll.poll(wait * 1000)):
                 self.going_on = False
                 return False
-            data = os.read(self.channel, CHUNK)
+            data = os.read(self.channel, CHUNK) if self.channel in dict(ready) else b""
             if not data:
                 raise _EndedError
             self.lines += data
@@ -217,9 +222,10 @@ class Candidate:
         return None
 
     def _why_not_started(self) -> str:
-        self.process.kill()
+        self.wall.end(self.process)
         assert self.process.stderr is not None
-        text = self.process.stderr.read(2000).decode("utf-8", "replace").strip()
+        os.set_blocking(self.process.stderr.fileno(), False)  # nobody is left who would write, or close it
+        text = (self.process.stderr.read(2000) or b"").decode("utf-8", "replace").strip()
         return " ".join(text.split())[-300:] or "it did not start in time"
 
 

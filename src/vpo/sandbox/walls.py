@@ -58,8 +58,14 @@ class Wall(ABC):
         return code == -SIGKILL
 
     def end(self, process: "subprocess.Popen[bytes]") -> None:
-        """End a candidate, and wait until nothing of it is left."""
-        process.kill()
+        """End a candidate, and wait until nothing of it is left.
+
+        It leads a group of processes. In it is also what bwrap has begun and not yet bound to itself, where somebody
+        killed bwrap in between: that would wait for it forever.
+        """
+        if process.returncode is None:  # else its number may be another's by now
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, SIGKILL)
         process.wait()
 
     def request(self, program: Program, first: int, given: Sequence[bytes | str], limits: Limits) -> bytes:
@@ -96,11 +102,13 @@ class Bubblewrap(Wall):
         Were bwrap killed first, the one inside would be left to the first process of the machine, and in a container
         that may be one that reaps nobody.
         """
-        with suppress(OSError):  # it has ended
-            for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
-                os.kill(int(child), SIGKILL)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=END_SECONDS)
+        if process.returncode is None:
+            with suppress(OSError, subprocess.TimeoutExpired):
+                inside = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                for child in inside:
+                    os.kill(int(child), SIGKILL)
+                if inside:
+                    process.wait(timeout=END_SECONDS)
         super().end(process)
 
     def missing(self) -> str:

@@ -8,10 +8,11 @@ here, without a limit: for tasks whose scoring is known to be quick.
 import math
 import multiprocessing
 import os
+import pickle
 import signal
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection
@@ -22,7 +23,7 @@ from vpo.jobs import watch_parent
 from vpo.search.goals import Goal, goals_of
 from vpo.tasks import Task, get
 
-STARTING = 300.0  # seconds for a process to load a task: code runs the solutions of its problems
+STARTING = 60.0  # seconds for a process to load a task
 CHUNK = 32  # generations that a process is given at a time
 MISSING = "the completion has no such answer"
 UNKNOWN = "its score cannot be known"
@@ -46,11 +47,12 @@ class Source:
     count: int | None
     goals: Mapping[str, list[str]] = field(default_factory=dict)
 
-    def load(self) -> "Court":
-        """Return all that is needed to judge."""
+    def load(self, packed: bytes | None = None) -> "Court":
+        """Return all that is needed to judge, with problems that were loaded elsewhere, if there are any."""
         task: Task[Any] = get(self.task, **self.settings)
-        problems = {problem.id: problem for problem in task.problems(self.split, count=self.count)}
-        return Court(task, problems, {goal.name: goal for goal in goals_of(task, **self.goals)})
+        problems = pickle.loads(packed) if packed else task.problems(self.split, count=self.count)
+        by_name = {problem.id: problem for problem in problems}
+        return Court(task, by_name, {goal.name: goal for goal in goals_of(task, **self.goals)})
 
 
 @dataclass(frozen=True)
@@ -172,12 +174,20 @@ class _Worker:
 class Judge:
     """Judges generations, in some processes or in this one."""
 
-    def __init__(self, source: Source, processes: int, limit: float) -> None:
-        """Take where the task comes from, how many processes (0 for none), and the seconds for one generation."""
+    def __init__(self, source: Source, processes: int, limit: float, problems: Sequence[Any] | None = None) -> None:
+        """Start the processes.
+
+        Args:
+            source: where the task comes from.
+            processes: how many; 0 for none.
+            limit: seconds for one generation.
+            problems: of the source, where they are loaded already: to make them anew may take long.
+        """
         check_limits(processes, limit)
         self.source, self.limit = source, limit
+        self.problems = _packed(problems)
         self.context = multiprocessing.get_context("spawn")
-        self.court = source.load() if processes == 0 else None
+        self.court = source.load(self.problems) if processes == 0 else None
         self.workers = [self._start() for _ in range(processes)]
 
     def judge(self, items: Iterable[Item]) -> Iterator[tuple[Item, Verdict]]:
@@ -237,7 +247,7 @@ class Judge:
 
     def _start(self) -> _Worker:
         ours, theirs = self.context.Pipe()
-        process = self.context.Process(target=serve, args=(self.source, theirs), daemon=True)
+        process = self.context.Process(target=serve, args=(self.source, self.problems, theirs), daemon=True)
         process.start()
         theirs.close()
         return _Worker(process, ours, time.monotonic() + STARTING)
@@ -252,11 +262,19 @@ def _end(worker: _Worker) -> None:
     worker.pipe.close()
 
 
-def serve(source: Source, pipe: Any) -> None:
+def _packed(problems: Sequence[Any] | None) -> bytes | None:
+    """Return problems as another process can take them; None where it must load them by itself."""
+    try:
+        return None if problems is None else pickle.dumps(list(problems))
+    except (pickle.PicklingError, TypeError, AttributeError):  # of a class in a file of the user's, or of odd things
+        return None
+
+
+def serve(source: Source, problems: bytes | None, pipe: Any) -> None:
     """Judge what comes through a pipe, until it is closed: the life of a process, which ends with its parent."""
     os.setsid()  # so that it can be ended with all that a scorer starts
     watch_parent(lambda: os.killpg(0, signal.SIGKILL))
-    court = source.load()
+    court = source.load(problems)
     pipe.send("ready")
     while True:
         try:

@@ -211,7 +211,8 @@ def _search(
     log: Log,
     show: Callable[[int, int, int], None],
 ) -> None:
-    judge = Judge(parts.source, request.processes, request.limit)
+    problems = list({case.problem.id: case.problem for case in parts.cases}.values())
+    judge = Judge(parts.source, request.processes, request.limit, problems)
     try:
         writer = _writer(request, parts.found, parts.sampling)
         search = Search(writer, parts.task, parts.cases, made, judge, log, parts.settings)
