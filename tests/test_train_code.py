@@ -99,9 +99,15 @@ def test_training_goes_through(tmp_path, data, written):
     assert all(0.3 < step["vpo/set_reward"] < 1 for step in steps)
 
 
-def test_training_goes_through_where_sandboxes_are_killed(tmp_path, data, written):
-    killer = Killer()
-    killer.start()
+def test_training_goes_through_where_sandboxes_are_killed(tmp_path, data, written, monkeypatch):
+    killer, parse = Killer(), CodeTask.parse
+
+    def parse_and_kill(self, text, answers):
+        if not killer.is_alive():  # not before: where solutions cannot be run, there is nothing to train on
+            killer.start()
+        return parse(self, text, answers)
+
+    monkeypatch.setattr(CodeTask, "parse", parse_and_kill)
     try:
         outcome = train(config(tmp_path, data), tmp_path / "run")
     finally:
