@@ -13,8 +13,7 @@ from vpo.pools import MOST_ANSWERS, check_given, check_whole
 from vpo.progress import progress
 from vpo.row_files import read_rows
 from vpo.tasks import Task, Vector
-
-AT_ONCE = 64  # completions that are scored in one call
+from vpo.tasks.task import in_blocks
 
 
 @dataclass
@@ -122,8 +121,7 @@ def scored_rows(task: Task[Any], completions: Iterable[Completion], tally: Tally
 
     A completion with an answer whose score cannot be known is left out whole: a pool counts missing answers as zeros.
     """
-    rest = iter(completions)
-    while some := list(islice(rest, AT_ONCE)):
+    for some in in_blocks(completions):
         parsed = [task.parse(each.text, each.answers) for each in some]
         problems = [each.problem for each in some for _ in range(each.answers)]
         answers = [answer for found in parsed for answer in found]

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tasks import code_rows
-from tests.tasks.test_code_readers import only, task_on
-from tests.tasks.watched import WatchedSandbox
+from tests.tasks.watched import WatchedSandbox, only, task_on
 from vpo import set_reward
 from vpo.answers import write
 from vpo.sandbox.verdicts import Case, Outcome, Verdict

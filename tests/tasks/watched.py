@@ -1,10 +1,13 @@
 """The real sandbox, watched: what it was given is kept, and it can be told to be out of order."""
 
+import json
+
 import pytest
 
 from vpo.errors import InputError
 from vpo.sandbox import Output, shared
 from vpo.sandbox.verdicts import Outcome, Verdict
+from vpo.tasks.code import CodeTask
 
 BROKEN = Verdict(Outcome.ERROR, detail="told to")
 
@@ -31,3 +34,21 @@ class WatchedSandbox:
     def _passed_on(self, run, jobs, error):
         whole = iter(run([job for job in jobs if self.broken not in job[0].source]))
         return [[error] * len(job[1]) if self.broken in job[0].source else next(whole) for job in jobs]
+
+
+def task_on(tmp_path, rows, name="rows.jsonl", **settings):
+    """A task on a file of rows, and a sandbox that is watched."""
+    path = tmp_path / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = CodeTask(data=str(path), **settings)
+    task.sandbox = task.patient = WatchedSandbox()
+    return task
+
+
+def only(task, split="test"):
+    (problem,) = task.problems(split)
+    return problem
+
+
+def passes(task, problem):
+    return list(task.validate([problem])) == [None]

@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from signal import SIGKILL
+from typing import Any, ClassVar
 
 from vpo.sandbox import inside
 from vpo.sandbox.inside import landlock
@@ -25,7 +26,6 @@ SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 NOBODY = "65534"
 MOST_PRINTED = 128 << 20  # bytes in all tests of one start, as they lie in memory
-SIGKILL = 9
 END_SECONDS = 5.0  # for bwrap to end after what it holds
 
 
@@ -34,6 +34,7 @@ class Wall(ABC):
 
     name: str
     install: str  # what to do where it is missing
+    more_limits: ClassVar[dict[str, int]] = {}  # of its processes, by the names in `resource`
 
     @abstractmethod
     def missing(self) -> str:
@@ -82,15 +83,13 @@ class Wall(ABC):
         }
         return marshal.dumps((program.source, program.entry, first, list(given), rlimits, self.confinement()))
 
-    more_limits: dict[str, int] = {}  # noqa: RUF012 never changed
-
 
 class Bubblewrap(Wall):
     """Namespaces of its own for everything, a read-only system, a small tmpfs, and the filter."""
 
     name = "bubblewrap"
     install = "install bubblewrap (apt-get install bubblewrap, or your system's package of that name)"
-    more_limits = {"RLIMIT_NPROC": 64}  # noqa: RUF012 never changed
+    more_limits: ClassVar[dict[str, int]] = {"RLIMIT_NPROC": 64}
 
     def killed_from_outside(self, code: int) -> bool:
         """Return whether bwrap itself was killed, which no signal from inside reaches."""

@@ -16,7 +16,7 @@ from vpo.errors import InputError
 Message: TypeAlias = dict[str, str]
 Vector: TypeAlias = tuple[float, ...]
 
-AT_ONCE = 64  # gold answers that are graded in one call
+AT_ONCE = 64  # what is scored in one call: enough to keep many cores busy
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Problem(Protocol):
 
 
 P = TypeVar("P", bound=Problem)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -204,8 +205,7 @@ class Task(ABC, Generic[P]):
 
         The answer is written into a completion and read back as a model's would be, as one answer and as three.
         """
-        rest = iter(problems)
-        while some := list(islice(rest, AT_ONCE)):
+        for some in in_blocks(problems):
             yield from self._graded(some)
 
     def _graded(self, problems: Sequence[P]) -> list[Flaw | None]:
@@ -247,6 +247,13 @@ class Task(ABC, Generic[P]):
         if not lacking and not solved and self.solved(expected):
             return "it does not solve the problem"
         return ", ".join(lacking)
+
+
+def in_blocks(items: Iterable[T]) -> Iterator[list[T]]:
+    """Yield as many items at a time as are worth one call of `score_all`."""
+    rest = iter(items)
+    while some := list(islice(rest, AT_ONCE)):
+        yield some
 
 
 def take(problems: Sequence[P], count: int | None) -> Sequence[P]:

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from vpo.errors import InputError
 from vpo.progress import progress
-from vpo.sandbox.verdicts import Outcome, Verdict
+from vpo.sandbox.verdicts import Case, Outcome, Output, Program, Verdict
 from vpo.tasks.code.evalplus import tolerance
 from vpo.tasks.code.problem import Check, CodeProblem, Draft, programs
+from vpo.tasks.task import in_blocks
 
 if TYPE_CHECKING:
     from vpo.sandbox import Sandbox
 
-AT_ONCE = 64  # solutions that are run in one call
+T = TypeVar("T")
+# The arguments of `programs`: a source, what stands before it, its entry, and the checks.
+Job: TypeAlias = tuple[str, str, str | None, Sequence[Check]]
 
 
 @dataclass(frozen=True)
@@ -32,22 +35,26 @@ class Trial:
 
 def verdicts(sandbox: "Sandbox", trials: Sequence[Trial]) -> list[list[Verdict]]:
     """Return what became of each check of each trial; trials that come to the same are run once."""
-    different = list({trial.key: trial for trial in trials}.values())
-    made = [programs(each.source, each.problem.setup, each.problem.entry, each.checks) for each in different]
-    judged = iter(
-        sandbox.judge_many(
-            [
-                (program, [each.checks[place].case for place in places])
-                for each, ways in zip(different, made, strict=True)
-                for program, places in ways
-            ]
-        )
-    )
-    found: dict[tuple[int, str], list[Verdict]] = {}
-    for each, ways in zip(different, made, strict=True):
-        by_place = {place: verdict for _, places in ways for place, verdict in zip(places, next(judged), strict=True)}
-        found[each.key] = [by_place[place] for place in range(len(each.checks))]
+    different = {trial.key: trial for trial in trials}
+    jobs = [(each.source, each.problem.setup, each.problem.entry, each.checks) for each in different.values()]
+    found = dict(zip(different, _by_check(sandbox.judge_many, jobs), strict=True))
     return [found[trial.key] for trial in trials]
+
+
+def _by_check(run: Callable[[list[tuple[Program, list[Case]]]], list[list[T]]], jobs: Sequence[Job]) -> list[list[T]]:
+    """Return what came of each check of each job, all run in one call."""
+    made = [programs(*job) for job in jobs]
+    ways = [
+        (program, [job[-1][place].case for place in places])
+        for job, several in zip(jobs, made, strict=True)
+        for program, places in several
+    ]
+    results = iter(run(ways))
+    found = []
+    for several in made:
+        by_place = {place: each for _, places in several for place, each in zip(places, next(results), strict=True)}
+        found.append([by_place[place] for place in sorted(by_place)])
+    return found
 
 
 def with_outputs(sandbox: Callable[[], "Sandbox"], drafts: Sequence[Draft]) -> list[Draft]:
@@ -60,7 +67,7 @@ def with_outputs(sandbox: Callable[[], "Sandbox"], drafts: Sequence[Draft]) -> l
         drafts: as they were read.
     """
     unmade = [draft for draft in drafts if draft.unmade]
-    blocks = [unmade[start : start + AT_ONCE] for start in range(0, len(unmade), AT_ONCE)]
+    blocks = list(in_blocks(unmade))
     made: dict[str, Draft] = {}
     for block in progress(blocks, "running the solutions", len(blocks)):
         made.update(zip([draft.id for draft in block], _made(sandbox(), block), strict=True))
@@ -68,25 +75,18 @@ def with_outputs(sandbox: Callable[[], "Sandbox"], drafts: Sequence[Draft]) -> l
 
 
 def _made(sandbox: "Sandbox", drafts: Sequence[Draft]) -> list[Draft]:
-    ways = [programs(draft.solution or "", "", draft.entry, draft.checks) for draft in drafts]
-    outputs = iter(
-        sandbox.outputs_many(
-            [
-                (program, [draft.checks[place].case.given for place in places])
-                for draft, several in zip(drafts, ways, strict=True)
-                for program, places in several
-            ]
-        )
-    )
+    def run(ways: list[tuple[Program, list[Case]]]) -> list[list[Output]]:
+        return sandbox.outputs_many([(program, [case.given for case in cases]) for program, cases in ways])
+
+    outputs = _by_check(run, [(draft.solution or "", "", draft.entry, draft.checks) for draft in drafts])
     found = []
-    for draft, several in zip(drafts, ways, strict=True):
+    for draft, several in zip(drafts, outputs, strict=True):
         checks: list[Check] = []
         left_out: list[str] = []
-        for place, output in (pair for _, places in several for pair in zip(places, next(outputs), strict=True)):
+        for place, (check, output) in enumerate(zip(draft.checks, several, strict=True)):
             if output.failure is None:
-                case = draft.checks[place].case
-                case = replace(case, expected=output.value, atol=tolerance(output.value, case.atol))
-                checks.append(replace(draft.checks[place], case=case))
+                atol = tolerance(output.value, check.case.atol)
+                checks.append(replace(check, case=replace(check.case, expected=output.value, atol=atol)))
             elif output.failure.outcome is Outcome.ERROR:
                 raise InputError(f"{draft.id}: the sandbox could not run the solution ({output.failure.detail})")
             else:
