@@ -85,7 +85,7 @@ class Plan:
             method=name,
             method_settings=settings,
             model=model,
-            micro_batch=min(256, self.prompts * self.group),
+            micro_batch=min(256 if self.size <= 9 else 128, self.prompts * self.group),  # tokens fill the memory
             task_settings={"size": self.size},
             steps=self.steps,
             prompts=self.prompts,
