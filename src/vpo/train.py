@@ -30,7 +30,7 @@ from vpo.tasks import get as get_task
 if TYPE_CHECKING:
     from trl import GRPOConfig
 
-    from vpo.engines.trl import RewardFunction
+    from vpo.engines.reward import RewardFunction
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
 
 def prepare(config: TrainConfig) -> Parts:
     """Return the parts of a run: what is wrong with the config is refused here, the cheap things first."""
-    from vpo.engines.trl import reward_function
+    from vpo.engines.reward import reward_function
 
     config, task, found = resolve(config)
     for tracker in config.report_to:

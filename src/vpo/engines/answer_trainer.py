@@ -17,7 +17,7 @@ from trl import GRPOTrainer
 
 from vpo.answers import parts
 from vpo.core.simplex import Floats
-from vpo.engines.trl import RewardFunction
+from vpo.engines.reward import RewardFunction
 from vpo.errors import InputError
 from vpo.methods.group import z_score
 

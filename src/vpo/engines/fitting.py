@@ -8,7 +8,7 @@ from vpo.methods import Method
 if TYPE_CHECKING:
     from trl import GRPOConfig
 
-    from vpo.engines.trl import RewardFunction
+    from vpo.engines.reward import RewardFunction
 
 
 def fitting(method: Method) -> dict[str, str]:

@@ -9,7 +9,7 @@ from vpo.errors import InputError
 if TYPE_CHECKING:
     from datasets import Dataset
 
-    from vpo.engines.trl import RewardFunction
+    from vpo.engines.reward import RewardFunction
 
 # The column of rows whose prompt states w* and not a drawn weighting.
 DEPLOYED = "deployed"

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import numpy as np
 
 from vpo.config import TrainConfig, fits, kind_name
-from vpo.engines.trl import RewardFunction, grpo_config, task_dataset
+from vpo.engines.prompts import task_dataset
+from vpo.engines.reward import RewardFunction
+from vpo.engines.trl import grpo_config
 from vpo.errors import InputError
 from vpo.policies import Policy
 

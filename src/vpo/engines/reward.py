@@ -1,0 +1,259 @@
+"""What a trainer calls to pay completions: it reads the answers, scores each as a vector, and pays as a method says.
+
+It is written for `trl.GRPOTrainer`; the engines of other trainers call the same function.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from vpo.core.arrays import as_array, check_weights, whole_number
+from vpo.core.simplex import Floats
+from vpo.engines.fitting import check, check_trainer
+from vpo.engines.grading import Answers, Grader, OwnGrader, Scorer, TaskGrader
+from vpo.engines.metrics import Scored, given, metrics
+from vpo.engines.prompts import DEPLOYED
+from vpo.errors import InputError
+from vpo.methods import Method, advantages, drawn_weighting, get
+from vpo.methods.goal_conditioned import GoalConditioned
+from vpo.methods.group import Group
+from vpo.methods.grpo import Grpo
+from vpo.tasks import Task
+
+# What is shown every scored batch: the steps done before it, the rows of the data set, the completions, their scores.
+Observer: TypeAlias = Callable[[int, Sequence[Mapping[str, Any]], Sequence[str], Scored], None]
+
+# A parse rate below this, in so many calls on end, is worth an alarm.
+LOW_PARSE_RATE, ALARM_AFTER = 0.5, 5
+
+
+def reward_function(
+    task: Task[Any] | None = None,
+    method: str | Method = "vpo",
+    *,
+    problems: Sequence[Any] | None = None,
+    score: Scorer | None = None,
+    objectives: Sequence[str] | None = None,
+    answers: int | None = None,
+    target: Sequence[float] | None = None,
+    group: int | None = None,
+    seed: int = 0,
+) -> "RewardFunction":
+    """Return a reward function: one number per completion, and the vectors in the log.
+
+    Give a task with its problems, or a scorer with the names of its objectives.
+
+    Args:
+        task: scores the answers; rows of the data set name their problem in a column `problem` (see `task_dataset`).
+        method: a name, or a method with settings from `vpo.methods.get`.
+        problems: the task's problems that the data set was made of.
+        score: ``score(answer, …)`` returns a number per objective, in order or by name, or None where the reward
+            cannot be known. Its further parameters are columns of the data set, and `prompt`.
+        objectives: their names.
+        answers: m, how many answers a completion holds; the method's default otherwise.
+        target: w*, the deployed weighting; the task's, or uniform, otherwise. Where problems differ in their objectives
+            it is uniform.
+        group: G, the rollouts per problem: needed by the methods that look at the whole group.
+        seed: for the methods that draw weightings.
+    """
+    chosen = get(method) if isinstance(method, str) else method
+    if answers is not None:
+        chosen = get(chosen.name, **{**vars(chosen), "answers": answers})
+    if chosen.whole_group and group is None:
+        raise InputError(f"{chosen.name} looks at the whole group: give group, the num_generations of the trainer")
+    if group is not None:
+        chosen.check_group(whole_number(group, "group", 1))
+    if (task is None) == (score is None):
+        raise InputError("give a task or a score, and not both")
+    if task is not None:
+        if problems is None:
+            raise InputError("problems must be given with a task: those that the data set was made of")
+        grader: Grader = TaskGrader(task, problems)
+        if task.ragged:
+            if target is not None:
+                raise InputError(f"the problems of task {task.name} differ in their objectives: target must be uniform")
+            return RewardFunction(grader, chosen, (), None, group, seed)
+        names, weights = task.names, task.weights
+    else:
+        assert score is not None
+        if chosen.target_in_prompt:
+            raise InputError(f"{chosen.name} states a weighting in each prompt: give a task, which writes the prompts")
+        if not objectives:
+            raise InputError("objectives must be given with score: the names of the numbers that it returns")
+        names = tuple(objectives)
+        grader, weights = OwnGrader(score, names), (1 / len(names),) * len(names)
+    deployed = np.asarray(weights if target is None else as_array(target, "target"), dtype=np.float64)
+    if deployed.shape != (len(names),):
+        raise InputError(f"target must hold one weight for each of {len(names)} objectives, not shape {deployed.shape}")
+    check_weights(deployed, "target")
+    return RewardFunction(grader, chosen, names, deployed, group, seed)
+
+
+class RewardFunction:
+    """What a trainer calls: parses completions, scores each answer, returns what the method delivers for each."""
+
+    def __init__(
+        self,
+        grader: Grader,
+        method: Method,
+        objectives: tuple[str, ...],
+        target: Floats | None,
+        group: int | None,
+        seed: int,
+    ) -> None:
+        """See `reward_function`. Without names and a target, problems differ in their objectives, all alike to w*."""
+        self.grader, self.method, self.objectives = grader, method, objectives
+        self.target, self.group, self.seed = target, group, seed
+        self.low_calls = 0
+        self.checked: Any = None  # the arguments of the trainer that called last
+        self.longest: int | None = None  # max_completion_length, known once a config was checked
+        self.by_answer: Floats = np.zeros((0, method.answers))  # of the last batch, where each answer earns by itself
+        self.observer: Observer | None = None
+        self.__name__ = method.name  # TRL logs rewards under it
+
+    def __call__(
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Any],
+        completion_ids: Sequence[Sequence[int]] = (),
+        *,
+        trainer_state: Any = None,
+        log_metric: Callable[[str, float], None] | None = None,
+        **columns: Any,
+    ) -> list[float | None]:
+        """Return one number per completion; None where a reward is not known."""
+        trainer = getattr(log_metric, "__self__", None)  # log_metric is the trainer's method
+        args = getattr(trainer, "args", None)
+        if args is not None and self.checked is not args:
+            check(self, args)
+            check_trainer(self, trainer)
+            self.checked = args
+        texts = [text_of(completion) for completion in completions]
+        parsed = [self.grader.parse(text, self.method.answers) for text in texts]
+        rows = [
+            {"prompt": prompt, **{name: values[place] for name, values in columns.items() if _is_column(values, texts)}}
+            for place, prompt in enumerate(prompts)
+        ]
+        scored = self.grader.score(rows, parsed)
+        rewards = self._deliver(rows, parsed, scored, getattr(trainer_state, "global_step", 0))
+        batch = Scored(parsed, scored, rewards, self._groups(rows))
+        if self.observer is not None:
+            self.observer(getattr(trainer_state, "global_step", 0), rows, texts, batch)
+        if log_metric is not None:
+            for name, value in metrics(batch, self.objectives, self._target).items():
+                log_metric(f"vpo/{name}", value)
+            if self.longest is not None and completion_ids:
+                log_metric("vpo/truncated", float(np.mean([len(ids) >= self.longest for ids in completion_ids])))
+        self._watch(parsed)
+        return rewards
+
+    def weighting_in_prompt(self, problem: str) -> list[float] | None:
+        """Return the weighting that a problem's prompt must state; None for methods that state none.
+
+        Prompts are written before training, so the weighting is drawn from the seed and the problem alone: step 0.
+        """
+        if not isinstance(self.method, GoalConditioned):
+            return None
+        dimensions = self.grader.dimensions({"problem": problem})
+        drawn_D = drawn_weighting(dimensions, self.method.concentration, key=(self.seed, 0, str(problem)))
+        return [float(weight) for weight in drawn_D]
+
+    def deployed(self, problem: str) -> list[float] | None:
+        """Return w*, as a problem's prompt states it in evaluation; None for methods that state none."""
+        if not self.method.target_in_prompt:
+            return None
+        return list(self._target(self.grader.dimensions({"problem": problem})))
+
+    def _deliver(
+        self, rows: list[dict[str, Any]], parsed: list[Answers], scored: list[Floats | None], step: int
+    ) -> list[float | None]:
+        if self.method.whole_group:
+            return self._advantages(rows, scored)
+        if self.method.per_answer:
+            self.by_answer = np.full((len(rows), self.method.answers), np.nan)
+        step = 0 if self.method.target_in_prompt else step
+        rewards: list[float | None] = [None] * len(rows)
+        keys = [_key(row) if self.method.keyed else "" for row in rows]
+        buckets: dict[tuple[str, bool, tuple[int, ...]], list[int]] = {}
+        for place, matrix in enumerate(scored):
+            if matrix is not None:
+                deployed = self.method.target_in_prompt and bool(rows[place].get(DEPLOYED))
+                buckets.setdefault((keys[place], deployed, matrix.shape), []).append(place)
+        for (key, deployed, (_, dimensions)), places in buckets.items():
+            mask_GM = np.asarray([given(parsed[place]) for place in places])
+            rewards_GMD = np.stack([matrix for place in places if (matrix := scored[place]) is not None])
+            group = Group(rewards_GMD, mask_GM, self._target(dimensions), (self.seed, step, key))
+            method = Grpo() if deployed else self.method  # a prompt that states w* is paid for w*
+            paid = method.reward(group)
+            if method.per_answer:
+                self.by_answer[places] = paid
+                paid = paid.mean(axis=1)
+            for place, reward in zip(places, paid.tolist(), strict=True):
+                rewards[place] = reward
+        return rewards
+
+    def _advantages(self, rows: list[dict[str, Any]], scored: list[Floats | None]) -> list[float | None]:
+        size = self.group
+        assert size is not None
+        if len(scored) % size:
+            raise InputError(
+                f"{self.method.name} needs whole groups of {size}, and got {len(scored)} completions: make "
+                f"per_device_train_batch_size × steps_per_generation divisible by num_generations, {size}"
+            )
+        groups = []
+        for start in range(0, len(scored), size):
+            empty = np.zeros((self.method.answers, self.grader.dimensions(rows[start])))
+            groups.append(np.stack([empty if matrix is None else matrix for matrix in scored[start : start + size]]))
+        valid_PG = np.asarray([matrix is not None for matrix in scored]).reshape(-1, size)
+        targets = [self._target(group.shape[-1]) for group in groups]
+        found_PG = advantages(self.method, groups, target=targets, valid=valid_PG)
+        return [
+            advantage if known else None
+            for advantage, known in zip(found_PG.ravel().tolist(), valid_PG.ravel(), strict=True)
+        ]
+
+    def _target(self, dimensions: int) -> Floats:
+        return np.full(dimensions, 1 / dimensions) if self.target is None else self.target
+
+    def _groups(self, rows: list[dict[str, Any]]) -> list[list[int]]:
+        """Return the places of each group: by its size where the trainer's is known, else by problem."""
+        size = getattr(self.checked, "num_generations", self.group)
+        if size and len(rows) % size == 0:
+            return [list(range(start, start + size)) for start in range(0, len(rows), size)]
+        by_problem: dict[str, list[int]] = {}
+        for place, row in enumerate(rows):
+            by_problem.setdefault(_key(row), []).append(place)
+        return list(by_problem.values())
+
+    def _watch(self, parsed: list[Answers]) -> None:
+        """Raise an alarm, once, where answers cannot be read call after call."""
+        rate = float(np.mean([answer is not None for found in parsed for answer in found]))
+        self.low_calls = self.low_calls + 1 if rate < LOW_PARSE_RATE else 0
+        if self.low_calls == ALARM_AFTER:
+            warnings.warn(
+                f"only {rate:.0%} of the answers could be read, and few in the last {ALARM_AFTER} batches: check that "
+                "the prompts ask for them (ask_for, task_dataset), raise max_completion_length if completions are cut "
+                "off, or teach the model the format first: vpo warmup",
+                stacklevel=2,
+            )
+
+
+def text_of(completion: Any) -> str:
+    """Return the text of a completion: itself, or that of its last message, of its text parts where it has several."""
+    if isinstance(completion, str):
+        return completion
+    content = completion[-1].get("content") if completion else None
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def _is_column(values: Any, texts: Sequence[str]) -> bool:
+    return isinstance(values, list) and len(values) == len(texts)
+
+
+def _key(row: Mapping[str, Any]) -> str:
+    """Return what tells the problem of a row from others: its name, or else its prompt."""
+    return str(row["problem"]) if "problem" in row else repr(row["prompt"])
