@@ -110,6 +110,8 @@ def _processes() -> Any:
         return multiprocessing.get_context("spawn")
     # What is imported looks for a GPU, which must not be taken hold of in a process that others come out of.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    # Caches that grow token by token leave pieces of every size, which would fill a GPU that many share.
+    os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["vpo.train", "vpo.evaluate", "vpo.engines.answer_trainer"])
     return context
