@@ -7,14 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 pytest.importorskip("trl")
 
+from tests.engines.tiny import save_tiny_model
 from vpo.cli import main
-from vpo.plan import SMALL, Plan, split_method
+from vpo.plan import SMALL, LanguagePlan, MazePlan, split_method
 from vpo.reproduce import reproduce
 from vpo.runs import Run
 from vpo.search.outcome import read_outcome
@@ -24,6 +25,38 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 TINY = ["--model", "embedded", "--methods", "grpo,vpo_anchored:anchor=0.8", "--rates", "1e-4,2e-4", "--seeds", "2"]
 TINY += ["--steps", "1", "--prompts", "2", "--group", "2", "--problems", "4", "--validation", "3", "--test", "4"]
 TINY += ["--pool", "6"]
+ONE_RUN = MazePlan(
+    size=7, model="embedded", methods=("grpo",), rates=(2e-4,), seeds=1, steps=1, prompts=2, group=2, problems=2,
+    validation=0, test=2, pool=2,
+)  # fmt: skip
+LETTERS = """
+from dataclasses import dataclass
+from vpo.tasks import Objective, Task
+
+@dataclass(frozen=True)
+class Request:
+    id: str
+
+class Letters(Task):
+    name = "letters"
+    summary = "words with many vowels and many consonants"
+    objectives = (Objective("vowels", "share of vowels"), Objective("others", "share of other letters"))
+    weights = (0.5, 0.5)
+    wraps_single = False
+
+    def problems(self, split="test", *, count=None):
+        return [Request(f"{split}-{number}") for number in range(count or 30)]
+
+    def question(self, problem):
+        return [{"role": "user", "content": problem.id}]
+
+    def score(self, problem, answer):
+        vowels = sum(letter in "aeiou" for letter in answer) / max(1, len(answer))
+        return vowels, 1 - vowels
+
+    def gold(self, problem):
+        return "aba"
+"""
 
 
 def test_everything_is_trained_once_and_shown(tmp_path, capsys):
@@ -95,18 +128,14 @@ def test_everything_is_trained_once_and_shown(tmp_path, capsys):
 
 
 def test_a_run_that_fails_is_named_and_the_others_are_done(tmp_path):
-    plan = replace(
-        SMALL, model="embedded", methods=("goal_conditioned", "grpo"), steps=1, prompts=2, group=2, problems=2,
-        validation=2, test=2, pool=3,
-    )  # fmt: skip
-    with pytest.raises(ValueError, match=r"1 of 5 runs failed: .*goal_conditioned.* never learned to read"):
+    plan = replace(ONE_RUN, methods=("goal_conditioned", "grpo"), test=2, pool=3)
+    with pytest.raises(ValueError, match=r"1 of 4 runs failed: .*goal_conditioned.* never learned to read"):
         reproduce(plan, tmp_path, 2)
-    assert (tmp_path / "runs" / "grpo-0.0002-0" / "validation" / "eval.json").is_file()
+    assert (tmp_path / "runs" / "grpo-0.0002-1" / "eval.json").is_file()
 
 
 def test_an_evaluation_that_was_cut_off_is_made_again(tmp_path):
-    plan = replace(SMALL, model="embedded", methods=("grpo",), steps=1, prompts=2, group=2, problems=2, validation=2)
-    plan = replace(plan, test=2, pool=2)
+    plan = ONE_RUN
     reproduce(plan, tmp_path, 2)
     facts = tmp_path / "runs" / "grpo-0.0002-1" / "eval.json"
     facts.unlink()  # its pool is there
@@ -185,7 +214,7 @@ def test_methods_have_settings():
 )
 def test_bad_plans_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        Plan(**settings)
+        MazePlan(**settings)
 
 
 def test_a_wrong_model_leaves_no_plan(tmp_path, capsys):
@@ -197,6 +226,49 @@ def test_a_wrong_model_leaves_no_plan(tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_another_task_is_refused(capsys):
-    assert main(["reproduce", "toolrl"]) == 2
-    assert "there is nothing to reproduce of task 'toolrl'" in capsys.readouterr().err
+def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, capsys):
+    (tmp_path / "letters.py").write_text(LETTERS)
+    model, out = save_tiny_model(tmp_path / "tiny"), tmp_path / "out"
+    arguments = ["reproduce", str(tmp_path / "letters.py"), "--small", "--model", str(model), "--methods", "grpo,vpo"]
+    arguments += ["--rates", "1e-4", "--steps", "1", "--prompts", "2", "--group", "2", "--problems", "4", "--test", "3"]
+    arguments += ["--pool", "6", "--evaluations", "2", "--tokens-per-answer", "8", "--warm-singles", "2"]
+    arguments += ["--warm-sets", "2", "--out", str(out), "--jobs", "2"]
+    assert main(arguments) == 0
+    assert "letters: every method" in (out / "report.html").read_text()
+    results = json.loads((out / "results.json").read_text())
+    assert {name: len(seeds) for name, seeds in results["seeds"].items()} == dict.fromkeys(results["names"], 2)
+    assert results["rates"]["vpo"] == {"rate": 1e-4, "validation": {}}
+    assert results["costs"]["vpo"]["rollouts"] == 4
+    run = out / "runs" / "vpo-0.0001-1"
+    first, second = (json.loads((run / place / "eval.json").read_text()) for place in (".", "evaluations/2"))
+    assert (first["sampling"]["seed"], second["sampling"]["seed"]) == (0, 1)
+    assert Run(run).config().model == str(out / "policy")
+    assert Run(run).config().tokens_per_answer == 8
+    (run / "evaluations" / "2" / "eval.json").unlink()
+    before = (run / "eval.json").stat().st_mtime_ns
+    assert main(arguments) == 0
+    assert (run / "evaluations" / "2" / "eval.json").is_file()
+    assert (run / "eval.json").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["toolrl"], "toolrl needs a language model to start from: give --model"),
+        (["toolrl", "--model", "m", "--size", "9"], "reproduce toolrl has no --size"),
+        (["toolrl", "--model", "m", "--rates", "1e-5,1e-6"], "toolrl has no validation problems to choose a rate on"),
+        (["maze", "--warm-sets", "3"], "reproduce maze has no --warm-sets"),
+        (["maze", "--data", "there"], "reproduce maze has no settings of the task but --size"),
+        (["chess", "--model", "m"], "task 'chess' is not known"),
+    ],
+)
+def test_what_a_task_has_no_plan_for_is_refused(arguments, message, capsys):
+    assert main(["reproduce", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_plan_for_text_needs_no_validation():
+    plan = LanguagePlan(task="toolrl", model="there")
+    assert plan.config("there", "vpo", 1e-5, 1).tokens_per_answer == 200
+    assert plan.config("there", "vpo", 1e-5, 1).problems is None
+    assert set(SMALL) <= {each.name for kind in (MazePlan, LanguagePlan) for each in fields(kind)}

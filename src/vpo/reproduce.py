@@ -4,9 +4,10 @@ A folder holds it all, and a call that was interrupted goes on with what is miss
 
 =============================  =======================================================================================
 ``plan.toml``                  what is trained and how; another plan needs another folder
-``policy/``                    the policy that all start from, built from nothing unless another is given
-``runs/METHOD-RATE-SEED``      a run folder each; its ``validation/`` is an evaluation, so is the run itself, on test
-``runs/base``, ``base_single`` evaluations of the untrained policy, asked for sets and for single answers
+``policy/``                    what all start from, built or warmed up, unless another is given
+``runs/METHOD-RATE-SEED``      a run folder each; its ``validation/`` is an evaluation, so is the run itself, on test;
+                               further pools of a run are in ``evaluations/2`` and so on
+``runs/base``, ``base_single`` evaluations of what all start from, asked for sets and for single answers
 ``results.json``               the rates and why, every seed, and the comparison
 ``report.html``                the page
 =============================  =======================================================================================
@@ -33,7 +34,6 @@ from vpo.measure import Comparison, compare, compare_groups
 from vpo.methods import get as get_method
 from vpo.plan import Plan, split_method
 from vpo.policies import load, locate
-from vpo.policies.build import build_maze
 
 CHOSEN_BY = (1, 3, 5, 10, 30)  # a rate is chosen by the mean of best@k over these
 PLAN, RESULTS = "plan.toml", "results.json"
@@ -54,9 +54,12 @@ class Job:
     answers: int | None = None
 
     @property
-    def evaluation(self) -> Path:
-        """Where the evaluation goes."""
-        return self.folder / "validation" if self.split == "validation" else self.folder
+    def evaluations(self) -> list[Path]:
+        """Where the evaluations go; the place of each is the seed of its pool."""
+        if self.split == "validation":
+            return [self.folder / "validation"]
+        further = range(2, self.plan.evaluations + 1)
+        return [self.folder, *(self.folder / "evaluations" / str(number) for number in further)]
 
     @property
     def length(self) -> int:
@@ -69,12 +72,12 @@ class Job:
     @property
     def key(self) -> object:
         """What tells it from others: a run may be done on validation and on test problems."""
-        return self.evaluation
+        return self.evaluations[0]
 
     @property
     def done(self) -> bool:
         """Whether there is nothing left to do."""
-        return (self.evaluation / FACTS).is_file()
+        return all((folder / FACTS).is_file() for folder in self.evaluations)
 
     def do(self) -> None:
         """Train and evaluate it."""
@@ -86,32 +89,37 @@ class Job:
             if not outcome.finished:
                 print("it was interrupted", flush=True)
                 sys.exit(1)
-        request = Request(
-            model=self.model if self.method is None else str(self.folder),
-            task="maze",
-            settings={"size": self.plan.size},
-            split=self.split,
-            count=self.plan.validation if self.split == "validation" else self.plan.test,
-            answers=self.answers,
-            pool=self.plan.pool,
-        )
-        evaluate_into(self.evaluation, request, overwrite=True)  # what is there is half an evaluation
+        count = self.plan.validation if self.split == "validation" else self.plan.test
+        for seed, folder in enumerate(self.evaluations):
+            if (folder / FACTS).is_file():
+                continue
+            request = Request(
+                model=self.model if self.method is None else str(self.folder),
+                task=self.plan.task,
+                settings=self.plan.settings,
+                split=self.split,
+                count=count or None,
+                answers=self.answers,
+                pool=self.plan.pool,
+                sampling={"seed": seed, **self.plan.sampling},
+            )
+            evaluate_into(folder, request, overwrite=True)  # what is there is half an evaluation
 
 
 def reproduce(plan: Plan, folder: Path, jobs: int) -> tuple[Comparison, list[list[Evaluation]], dict[str, Any]]:
     """Train and evaluate everything that is missing, and return the comparison, its evaluations and all results.
 
-    Rates are chosen with seed 0; the seeds that are reported are others, from 1 on.
+    Rates are chosen with seed 0, where there are several; the seeds that are reported are others, from 1 on.
     """
     whole_number(jobs, "jobs", 1)
     if plan.model:  # what is not a model is refused before anything is made
-        load(locate(plan.model, "maze", {"size": plan.size}).path)
+        load(locate(plan.model, plan.task, plan.settings).path)
     _same_plan(plan, folder)
     with locked(folder, "reproducing in this folder"):
         groups, chosen = _everything(plan, folder, jobs)
     first = "vpo" if "vpo" in groups else next(name for name in groups if name not in BASES)
     names = [first, *(name for name in groups if name != first)]
-    evaluations = [[read_evaluation(job.folder) for job in groups[name]] for name in names]
+    evaluations = [[read_evaluation(folder) for job in groups[name] for folder in job.evaluations] for name in names]
     flat = [each for group in evaluations for each in group]
     target = flat[0].facts["target"]
     oracle = oracle_of(flat, target)
@@ -143,12 +151,14 @@ def reported_runs(folder: Path) -> dict[str, list[Path]]:
 
 def _everything(plan: Plan, folder: Path, jobs: int) -> tuple[dict[str, list[Job]], dict[str, dict[str, Any]]]:
     """Do all jobs that are not done, and return those to report, by name, and the rates that were chosen."""
-    model = plan.model or _built(plan, folder / "policy")
+    model = plan.start(folder / "policy")
+    free_gpu()  # the runs need the room
     place = folder / "runs"
     place.mkdir(exist_ok=True)
     tried = {
         method: [_job(place, plan, model, method, rate, 0, "validation") for rate in plan.rates]
         for method in plan.methods
+        if len(plan.rates) > 1
     }
     answers = max(get_method(name, **settings).answers for name, settings in map(split_method, plan.methods))
     bases = {
@@ -156,8 +166,11 @@ def _everything(plan: Plan, folder: Path, jobs: int) -> tuple[dict[str, list[Job
         for name, single in BASES.items()
     }
 
+    def chosen(method: str) -> dict[str, Any]:
+        return _choose(tried[method]) if method in tried else {"rate": plan.rates[0], "validation": {}}
+
     def reported(method: str) -> list[Job]:
-        rate = _choose(tried[method])["rate"]
+        rate = chosen(method)["rate"]
         return [_job(place, plan, model, method, rate, seed, "test") for seed in plan.reported]
 
     def following(job: Job) -> list[Job]:
@@ -167,9 +180,11 @@ def _everything(plan: Plan, folder: Path, jobs: int) -> tuple[dict[str, list[Job
         return reported(str(job.method))
 
     begin = [job for group in (*bases.values(), *tried.values()) for job in group]
-    finish(begin, following, jobs, len(begin) + len(plan.methods) * plan.seeds)
-    chosen = {method: _choose(each) for method, each in tried.items()}
-    return {**bases, **{method: reported(method) for method in plan.methods}}, chosen
+    total = len(begin) + len(plan.methods) * plan.seeds
+    begin += [job for method in plan.methods if method not in tried for job in reported(method)]
+    finish(begin, following, jobs, total)
+    rates = {method: chosen(method) for method in plan.methods}
+    return {**bases, **{method: reported(method) for method in plan.methods}}, rates
 
 
 def _same_plan(plan: Plan, folder: Path) -> None:
@@ -185,22 +200,6 @@ def _same_plan(plan: Plan, folder: Path) -> None:
     write_text(path, text)
 
 
-def _built(plan: Plan, folder: Path) -> str:
-    """Return the policy that all start from, built if it is not there."""
-    if not folder.is_dir():
-        build_maze(
-            folder,
-            size=plan.size,
-            mazes=plan.policy_mazes,
-            steps=plan.policy_steps,
-            batch=plan.policy_batch,
-            goals=True,
-            width=plan.policy_width,
-        )
-        free_gpu()  # the runs need the room
-    return str(folder)
-
-
 def _job(place: Path, plan: Plan, model: str, method: str, rate: float, seed: int, split: str) -> Job:
     return Job(_folder(place, method, rate, seed), plan, model, method, rate, seed, split)
 
@@ -211,7 +210,7 @@ def _folder(place: Path, method: str, rate: float, seed: int) -> Path:
 
 def _choose(jobs: Sequence[Job]) -> dict[str, Any]:
     """Return the rate whose best@k, averaged over some k, is best on the validation problems, and what each got."""
-    scores = {job.rate: _validation_score(read_evaluation(job.evaluation)) for job in jobs}
+    scores = {job.rate: _validation_score(read_evaluation(job.evaluations[0])) for job in jobs}
     return {"rate": max(scores, key=scores.__getitem__), "validation": scores}
 
 

@@ -1,12 +1,15 @@
 """`vpo reproduce`: every method side by side, several seeds, on one page."""
 
 import argparse
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vpo.commands.arguments import Commands, add_json, as_json, plain
+from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, task_settings
 from vpo.errors import InputError
+
+if TYPE_CHECKING:
+    from vpo.plan import Plan
 
 
 def add(commands: Commands) -> None:
@@ -14,35 +17,52 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "reproduce",
         help="train every method with several seeds, and show them on one page",
-        description="Train every method from the same policy, at the best of some learning rates, chosen on validation "
-        "mazes; then with several seeds; and measure them all, and the untrained policy, on test mazes that nobody "
-        "saw. What is there already is not done again.",
+        description="Train every method from the same policy, and measure them all, and that policy, on test problems "
+        "that nobody saw. On mazes: at the best of some learning rates, chosen on validation mazes, with several "
+        "seeds, from a policy that is built first. On tasks of text: from a language model that is warmed up first. "
+        "What is there already is not done again.",
     )
-    command.add_argument("task", metavar="TASK", help="maze")
-    command.add_argument("--out", metavar="FOLDER", help="for everything (reproduced/TASK-SIZE)")
+    command.add_argument("task", metavar="TASK", help="maze; or toolrl, musique or another task of text")
+    command.add_argument("--out", metavar="FOLDER", help="for everything (reproduced/maze-SIZE or reproduced/TASK)")
     command.add_argument("--small", action="store_true", help="a plan for minutes on a CPU, to see that it works")
     command.add_argument("--jobs", type=int, metavar="N", help="runs at once (8 on a GPU, else 1)")
     plan = command.add_argument_group("the plan", argument_default=argparse.SUPPRESS)
-    plan.add_argument("--size", type=int, help="of the mazes (9)")
-    plan.add_argument("--model", help="the policy to start from, embedded or a folder (one is built)")
-    plan.add_argument("--methods", type=_names, metavar="NAME,…", help="all ten; settings as vpo_anchored:anchor=0.7")
+    plan.add_argument("--model", help="to start from: a folder, a name on the hub, embedded")
+    plan.add_argument("--methods", type=_names, metavar="NAME,…", help="settings are written vpo_anchored:anchor=0.7")
     plan.add_argument("--rates", type=_numbers, metavar="RATE,…", help="learning rates to choose from")
-    for name, what in (
-        ("policy-mazes", "to build the policy from"),
-        ("policy-steps", "to build the policy in"),
-        ("policy-width", "of the policy, a multiple of 32"),
-        ("seeds", "how many"),
-        ("steps", "of training"),
-        ("prompts", "mazes a step"),
-        ("problems", "mazes to train on"),
-        ("group", "rollouts per maze"),
-        ("warmup-steps", "over which the rate rises"),
-        ("validation", "mazes to choose rates on"),
-        ("test", "mazes to report on"),
-        ("pool", "answers per maze"),
-    ):
-        plan.add_argument(f"--{name}", type=int, metavar="N", help=what)
     plan.add_argument("--kl", type=float, metavar="BETA", help="weight of the KL term")
+    _add_numbers(
+        plan,
+        seeds="how many",
+        steps="of training",
+        prompts="problems a step",
+        problems="to train on; 0: all",
+        group="rollouts per problem",
+        warmup_steps="over which the rate rises",
+        validation="problems to choose rates on",
+        test="problems to report on; 0: all",
+        pool="answers per problem",
+        evaluations="pools of each run",
+    )
+    maze = command.add_argument_group("mazes", argument_default=argparse.SUPPRESS)
+    _add_numbers(
+        maze,
+        size="of the mazes (9)",
+        policy_mazes="to build the policy from",
+        policy_steps="to build the policy in",
+        policy_width="of the policy, a multiple of 32",
+    )
+    text = command.add_argument_group("tasks of text", argument_default=argparse.SUPPRESS)
+    add_settings(text)
+    text.add_argument("--warm-rate", type=float, metavar="RATE", help="learning rate of the warm-up")
+    _add_numbers(
+        text,
+        tokens_per_answer="room for an answer",
+        micro_batch="rollouts in one backward pass",
+        warm_singles="steps of the warm-up on single gold answers",
+        warm_sets="steps of the warm-up on sets of the model's own answers",
+        warm_problems="for those sets",
+    )
     add_json(command)
     command.set_defaults(run=run)
 
@@ -51,7 +71,6 @@ def run(options: argparse.Namespace) -> int:
     """Reproduce, and print the table and where the page is."""
     from vpo.costs import cost_text
     from vpo.files import command_line, write_json, write_text
-    from vpo.plan import SMALL, Plan
     from vpo.report.curves import curves_of
     from vpo.report.data import costs_of, page_data, rate_table, seed_table
     from vpo.report.markdown import markdown
@@ -59,12 +78,8 @@ def run(options: argparse.Namespace) -> int:
     from vpo.reproduce import RESULTS, reproduce
     from vpo.tables import comparison_data, comparison_text
 
-    if options.task != "maze":
-        raise InputError(f"there is nothing to reproduce of task {options.task!r}: there is maze")
-    named = [each.name for each in fields(Plan) if hasattr(options, each.name)]
-    given: dict[str, Any] = {name: getattr(options, name) for name in named}
-    plan = replace(SMALL if options.small else Plan(), **given)
-    folder = Path(options.out or f"reproduced/maze-{plan.size}")
+    plan = _plan(options)
+    folder = Path(options.out or f"reproduced/{plan.folder}")
     comparison, evaluations, results = reproduce(plan, folder, _jobs() if options.jobs is None else options.jobs)
     costs = costs_of(evaluations, results["names"])
     data = {
@@ -73,9 +88,9 @@ def run(options: argparse.Namespace) -> int:
         "costs": {name: each and asdict(each) for name, each in costs.items()},
     }
     write_json(folder / RESULTS, data)
-    title = f"maze {plan.size} × {plan.size}: every method, {plan.seeds} seeds"
+    title = f"{plan.title}: every method, {plan.seeds} seeds, {plan.evaluations} pools of each"
     page = page_data(comparison, curves_of(comparison), evaluations, results["names"], title, command_line())
-    page["tables"] += [seed_table(results["seeds"]), rate_table(results["rates"])]
+    page["tables"] += [seed_table(results["seeds"]), *([rate_table(results["rates"])] if len(plan.rates) > 1 else [])]
     write_page(folder / "report.html", page)
     write_text(folder / "tables.md", markdown(page["tables"]))
     if options.json:
@@ -85,6 +100,32 @@ def run(options: argparse.Namespace) -> int:
         made = f"the page: {folder}/report.html; its tables: {folder}/tables.md; every number: {folder}/results.json"
         print(plain(f"{text}\n\n{cost_text(costs)}\n\n{made}"))
     return 0
+
+
+def _plan(options: argparse.Namespace) -> "Plan":
+    """Return the plan that fits the task, with what was given in place of its defaults."""
+    from vpo.plan import SMALL, LanguagePlan, MazePlan
+    from vpo.tasks import get
+
+    kind = MazePlan if options.task == "maze" else LanguagePlan
+    known = {each.name for each in fields(kind)}
+    ours = {"task", "task_settings", *(each.name for other in (MazePlan, LanguagePlan) for each in fields(other))}
+    given: dict[str, Any] = {name: value for name, value in vars(options).items() if name in ours}
+    if kind is LanguagePlan:
+        given["task_settings"] = task_settings(options)
+        get(options.task, **given["task_settings"])  # refuses what is no task
+    elif task_settings(options):
+        raise InputError("reproduce maze has no settings of the task but --size")
+    for name in given:
+        if name not in known:
+            raise InputError(f"reproduce {options.task} has no --{name.replace('_', '-')}")
+    small = {name: value for name, value in SMALL.items() if options.small and name in known}
+    return kind(**{**small, **given})
+
+
+def _add_numbers(options: Any, /, **meanings: str) -> None:
+    for name, meaning in meanings.items():
+        options.add_argument(f"--{name.replace('_', '-')}", type=int, metavar="N", help=meaning)
 
 
 def _jobs() -> int:

@@ -25,8 +25,15 @@ def add(commands: Commands) -> None:
     )
     add_settings(command)
     command.add_argument("--answers", type=int, default=3, metavar="M", help="answers of a set (3)")
-    command.add_argument("--problems", type=int, default=500, metavar="N", help="to learn from (500)")
-    command.add_argument("--steps", type=int, default=100, metavar="N", help="of training (100)")
+    command.add_argument(
+        "--singles",
+        type=int,
+        default=0,
+        metavar="N",
+        help="steps on single gold answers first, for a model that cannot do the task yet (0)",
+    )
+    command.add_argument("--problems", type=int, default=500, metavar="N", help="to learn sets from (500)")
+    command.add_argument("--steps", type=int, default=100, metavar="N", help="of training on sets (100)")
     command.add_argument("--batch", type=int, default=16, metavar="N", help="sets a step (16)")
     command.add_argument("--micro-batch", type=int, default=4, metavar="N", help="sets in one backward pass (4)")
     command.add_argument("--learning-rate", type=float, default=1e-5, metavar="RATE", help="its peak (1e-5)")
@@ -43,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
     warmup = Warmup(
         answers=options.answers,
         source=options.source,
+        singles=options.singles,
         problems=options.problems,
         steps=options.steps,
         batch=options.batch,

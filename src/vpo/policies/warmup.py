@@ -1,4 +1,7 @@
-"""Warm-up: teaches a model to write sets in their tags, before it is trained to write good ones."""
+"""Warm-up: teaches a model to write sets in their tags, before it is trained to write good ones.
+
+A model that cannot do the task yet learns single gold answers first (`singles`), and keeps at them beside the sets.
+"""
 
 import math
 from collections.abc import Sequence
@@ -7,13 +10,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from vpo.answers import duplicates, write
 from vpo.core.arrays import whole_number
 from vpo.errors import InputError
 from vpo.files import disk_full, new_folder
 from vpo.generate import Sampling, complete
 from vpo.policies import Policy, load, locate
-from vpo.policies.supervised import Schedule, encode, fit
+from vpo.policies.supervised import Example, Schedule, encode, fit
+from vpo.targets import weights_for
 from vpo.tasks import Task, get
 
 DEMONSTRATIONS, OWN = "demonstrations", "own"  # sources
@@ -26,9 +32,10 @@ class Warmup:
 
     Attributes:
         answers: m, how many answers a set has.
-        source: where the answers come from: the task's "demonstrations", or the model's "own" single answers.
-        problems: how many to learn from.
-        steps: of training.
+        source: where the answers come from: the task's "demonstrations", or the best of the model's "own" single ones.
+        singles: steps on single gold answers of all problems, before; then half of what follows is such answers, too.
+        problems: how many to learn sets from.
+        steps: of training on sets.
         batch: sets a step.
         micro_batch: sets in one backward pass.
         learning_rate: its peak.
@@ -38,6 +45,7 @@ class Warmup:
 
     answers: int = 3
     source: str = DEMONSTRATIONS
+    singles: int = 0
     problems: int = 500
     steps: int = 100
     batch: int = 16
@@ -50,6 +58,7 @@ class Warmup:
         """Refuse numbers that mean nothing."""
         for name in ("problems", "steps", "batch", "micro_batch", "tokens_per_answer"):
             whole_number(getattr(self, name), name, 1)
+        whole_number(self.singles, "singles", 0)
         if whole_number(self.answers, "answers") < 2:
             raise InputError(f"answers must be 2 or more, a set, not {self.answers}")
         if self.source not in (DEMONSTRATIONS, OWN):
@@ -73,29 +82,26 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
     if Path(out).exists():
         raise InputError(f"{out}: there is something already, and nothing is overwritten")
     Path(out).parent.mkdir(parents=True, exist_ok=True)
-    problems = _some(task, "train", warmup.problems)
+    problems = _some(task, "train", warmup.problems, warmup.seed)
     policy = load(found.path, precision="float32")
     set_seed(warmup.seed)
     before = readable(policy, task, warmup)
-    if warmup.source == DEMONSTRATIONS:
-        sets = _demonstrated(task, problems, warmup)
-    else:
-        sets = _own(policy, task, problems, warmup)
-    rows = [encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets]
-    if len(rows) < warmup.batch:
-        raise InputError(f"batch must be at most {len(rows)}, the sets that there are, not {warmup.batch}")
-    repeated = [any(duplicates(answers, task.normal_form)) for _, answers in sets]
+    singles = _singles(policy, task) if warmup.singles else []
     with disk_full(Path(out).parent, hint="make room, and warm up again"), new_folder(Path(out)) as folder:
-        schedule = Schedule(
-            steps=warmup.steps,
-            batch=warmup.batch,
-            micro_batch=warmup.micro_batch,
-            learning_rate=warmup.learning_rate,
-            seed=warmup.seed,
-        )
-        policy.model.train()
-        losses = fit(policy.model, policy.tokenizer, rows, folder, schedule)
-        policy.model.eval()
+        if singles:
+            _learn(policy, singles, folder, warmup, warmup.singles)
+        if warmup.source == DEMONSTRATIONS:
+            sets = _demonstrated(task, problems, warmup)
+        else:
+            sets = _own(policy, task, problems, warmup)
+        rows = [
+            encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets
+        ]
+        if len(rows) < warmup.batch:
+            raise InputError(f"batch must be at most {len(rows)}, the sets that there are, not {warmup.batch}")
+        repeated = [any(duplicates(answers, task.normal_form)) for _, answers in sets]
+        kept = Random(f"kept singles {warmup.seed}").sample(singles, min(len(rows), len(singles)))
+        losses = _learn(policy, [*rows, *kept], folder, warmup, warmup.steps)
         after = readable(policy, task, warmup)
         policy.model.save_pretrained(folder)
         policy.tokenizer.save_pretrained(folder)
@@ -114,9 +120,34 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
     }
 
 
+def _learn(policy: Policy, rows: Sequence[Example], folder: Path, warmup: Warmup, steps: int) -> list[float]:
+    """Train a model on examples, and return the loss as it went down."""
+    schedule = Schedule(
+        steps=steps,
+        batch=warmup.batch,
+        micro_batch=warmup.micro_batch,
+        learning_rate=warmup.learning_rate,
+        seed=warmup.seed,
+    )
+    policy.model.train()
+    losses = fit(policy.model, policy.tokenizer, rows, folder, schedule)
+    policy.model.eval()
+    return losses
+
+
+def _singles(policy: Policy, task: Task[Any]) -> list[Example]:
+    """Return the gold answers of all problems, as single ones."""
+    random = Random("single demonstrations")
+    rows = []
+    for problem in task.problems("train"):
+        (gold,) = task.demonstrations(problem, 1, random)
+        rows.append(encode(policy.tokenizer, task.ask(problem, 1), write([gold]) if task.wraps_single else gold))
+    return rows
+
+
 def readable(policy: Policy, task: Task[Any], warmup: Warmup) -> float:
     """Return the share of the answers, asked for as sets, that can be read."""
-    prompts = [task.ask(problem, warmup.answers) for problem in _some(task, "train", PROBED)]
+    prompts = [task.ask(problem, warmup.answers) for problem in _some(task, "train", PROBED, warmup.seed)]
     sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer * warmup.answers, seed=warmup.seed)
     found = [task.parse(text, warmup.answers) for text, _ in complete(policy, prompts, sampling)]
     return sum(answer is not None for answers in found for answer in answers) / (len(found) * warmup.answers)
@@ -128,18 +159,31 @@ def _demonstrated(task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> l
 
 
 def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:
-    """Return sets of different answers that the model gave one at a time; problems with too few are left out."""
+    """Return sets of the best different answers that the model gave one at a time, in any order.
+
+    Problems with too few are left out.
+    """
     draws = 2 * warmup.answers
     prompts = [task.ask(problem, 1) for problem in problems for _ in range(draws)]
     sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer, seed=warmup.seed, batch=256)
     found = [task.parse(text, 1)[0] for text, _ in complete(policy, prompts, sampling)]
+    vectors = task.score_all([problem for problem in problems for _ in range(draws)], found)
+    random = Random(f"own answers {warmup.seed}")
     sets = []
     for place, problem in enumerate(problems):
-        given = [answer for answer in found[place * draws : (place + 1) * draws] if answer is not None]
-        repeated = duplicates(given, task.normal_form)
-        different = [answer for answer, again in zip(given, repeated, strict=True) if not again]
+        weights_D = weights_for(task.target, task.names_of(problem))
+        given = {
+            answer: -1.0 if vector is None else float(weights_D @ np.asarray(vector))
+            for answer, vector in zip(
+                found[place * draws : (place + 1) * draws], vectors[place * draws : (place + 1) * draws], strict=True
+            )
+            if answer is not None
+        }
+        ordered = sorted(given, key=given.__getitem__, reverse=True)
+        repeated = duplicates(ordered, task.normal_form)
+        different = [answer for answer, again in zip(ordered, repeated, strict=True) if not again]
         if len(different) >= warmup.answers:
-            sets.append((problem, different[: warmup.answers]))
+            sets.append((problem, random.sample(different[: warmup.answers], warmup.answers)))
     if not sets:
         read = sum(answer is not None for answer in found) / len(found)
         raise InputError(
@@ -149,9 +193,12 @@ def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmu
     return sets
 
 
-def _some(task: Task[Any], split: str, count: int) -> Sequence[Any]:
-    """Return the first problems of a split, or all where there are fewer."""
+def _some(task: Task[Any], split: str, count: int, seed: int) -> Sequence[Any]:
+    """Return problems drawn from a split; where it has no more, as many as there can be."""
+    problems = list(task.problems(split))
+    if count < len(problems):
+        return Random(f"problems {seed}").sample(problems, count)
     try:
-        return task.problems(split, count=count)
+        return task.problems(split, count=count)  # a task that makes its problems has more
     except InputError:
-        return task.problems(split)
+        return problems
