@@ -1,6 +1,7 @@
 """How an engine reads and scores a completion: by a task, or by a function of the user's."""
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from numbers import Real
@@ -112,7 +113,7 @@ class OwnGrader(Grader):
             matrix[place] = self._vector(found, answer)
         return matrix
 
-    def _vector(self, found: Any, answer: str) -> list[float]:
+    def _vector(self, found: Any, answer: str) -> Floats:
         """Return a number for each objective, refusing fewer, others, and what is not a finite number."""
         if isinstance(found, Mapping):
             numbers: list[Any] = [found.get(name) for name in self.objectives]
@@ -120,7 +121,10 @@ class OwnGrader(Grader):
             numbers = list(found) if isinstance(found, Iterable) else [found]
         if len(numbers) != len(self.objectives):
             raise InputError(f"score must return {len(self.objectives)} numbers, and returned {len(numbers)}")
+        vector_D = np.asarray(numbers)
+        if vector_D.ndim == 1 and vector_D.dtype.kind in "fiub" and np.isfinite(vector_D).all():
+            return vector_D
         for name, number in zip(self.objectives, numbers, strict=True):
-            if not isinstance(number, Real | np.bool_) or not np.isfinite(float(number)):
+            if not isinstance(number, Real) or not math.isfinite(number):
                 raise InputError(f"score must return a finite number for {name!r}, not {number!r}, of {answer[:60]!r}")
-        return [float(number) for number in numbers]
+        return np.asarray([float(number) for number in numbers])  # fractions and the like

@@ -1,0 +1,137 @@
+"""What the reward path costs at scale: 8,192 rollouts of 5 answers with 16 objectives, in one process and in several.
+
+    python benchmarks/scale.py [--processes 2] [--methods vpo,gdpo,max_at_k] [--json]
+
+The path is all that vpo does between a batch of completions and what the trainer takes: reading the answers, the
+method, the metrics, and the exchange between processes where a method needs it. The scorer here looks numbers up, so
+that what a task takes to score is left out: that is the task's own, and benchmarks/tasks.py times it.
+
+The share of a step is a calculation. A step of a model of N parameters takes at least 2·N operations a token to
+generate, 2·N for the log-probabilities of the reference, and 6·N for the loss and its gradient (8·N with
+checkpointing, which is not counted); an H200 was seen at 790 Tflop/s in bf16 products, and no trainer comes near that.
+So the share that is printed is an upper bound: of a step that is all arithmetic, at full speed.
+"""
+
+import argparse
+import json
+import os
+import socket
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from vpo.answers import write
+from vpo.engines.reward import RewardFunction, reward_function
+
+ROLLOUTS, ANSWERS, OBJECTIVES, GROUP = 8_192, 5, 16, 8
+WORDS = 150  # of an answer, some 200 tokens
+PROMPT_TOKENS, ANSWER_TOKENS = 500, 200
+PARAMETERS, SPEED = 1e9, 790e12
+ROUNDS = 5
+
+
+def completions(answers: int, start: int, stop: int) -> tuple[list[str], list[str]]:
+    """Return prompts and completions, those of the rollouts from `start` on, each answer with a number of its own."""
+    filler = " ".join(["lorem"] * WORDS)
+    texts = [
+        write([f"{rollout * answers + place} {filler}" for place in range(answers)]) for rollout in range(start, stop)
+    ]
+    return [f"problem {rollout // GROUP}" for rollout in range(start, stop)], texts
+
+
+def make_reward(method: str) -> RewardFunction:
+    """Return the reward function of a method, whose scorer looks up numbers that were drawn before."""
+    table = np.random.default_rng(0).random((ROLLOUTS * ANSWERS, OBJECTIVES)).round(2).tolist()
+    names = [f"objective_{number}" for number in range(OBJECTIVES)]
+
+    def score(answer: str) -> list[float]:
+        found: list[float] = table[int(answer.partition(" ")[0])]
+        return found
+
+    answers = ANSWERS if method in ("vpo", "multi_rlvr") else None
+    return reward_function(score=score, objectives=names, method=method, answers=answers, group=GROUP)
+
+
+def seconds(method: str, start: int, stop: int) -> float:
+    """Return what one call of the reward function takes, the quickest of some rounds after a first one."""
+    reward = make_reward(method)
+    prompts, texts = completions(reward.method.answers, start, stop)
+    found = []
+    for _ in range(ROUNDS + 1):
+        logged: dict[str, float] = {}
+        began = time.perf_counter()
+        reward(prompts, texts, log_metric=logged.__setitem__)
+        found.append(time.perf_counter() - began)
+    return min(found[1:])
+
+
+def in_processes(methods: Sequence[str], processes: int) -> dict[str, float]:
+    """Return the same for a batch that is split between processes: what the slowest of them takes."""
+    import torch.multiprocessing as processes_of_torch
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with processes_of_torch.Manager() as manager:
+        found = manager.dict()
+        processes_of_torch.spawn(_one, (processes, port, list(methods), found), nprocs=processes)
+        return {method: max(found[method, rank] for rank in range(processes)) for method in methods}
+
+
+def _one(rank: int, processes: int, port: int, methods: Sequence[str], found: Any) -> None:
+    import torch.distributed as distributed
+
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    distributed.init_process_group("gloo", rank=rank, world_size=processes)
+    share = ROLLOUTS // processes
+    for method in methods:
+        distributed.barrier()
+        found[method, rank] = seconds(method, rank * share, (rank + 1) * share)
+    distributed.destroy_process_group()
+
+
+def step_seconds(answers: int, gpus: int) -> float:
+    """Return the least that a step can take: its arithmetic at full speed."""
+    tokens = ROLLOUTS * (PROMPT_TOKENS + answers * ANSWER_TOKENS)
+    return 10 * PARAMETERS * tokens / (SPEED * gpus)
+
+
+def main() -> None:
+    """Measure, calculate, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--processes", type=int, default=2, metavar="N")
+    parser.add_argument("--methods", default="vpo,multi_rlvr,grpo,gdpo,max_at_k", metavar="NAME,…")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    methods = options.methods.split(",")
+    several = in_processes(methods, options.processes)
+    rows = []
+    for method in methods:
+        answers = make_reward(method).method.answers
+        one = seconds(method, 0, ROLLOUTS)
+        rows.append(
+            {
+                "method": method,
+                "answers": answers,
+                "seconds": one,
+                "share_of_a_step": one / step_seconds(answers, 1),
+                "seconds_in_processes": several[method],
+                "share_in_processes": several[method] / step_seconds(answers, options.processes),
+            }
+        )
+    if options.json:
+        print(json.dumps({"processes": options.processes, "rows": rows}, indent=1))
+        return
+    print(f"{ROLLOUTS:,} rollouts, {OBJECTIVES} objectives; a step of 1e9 parameters, {SPEED / 1e12:.0f} Tflop/s a GPU")
+    print(f"{'':10}  answers  1 process     share  {options.processes} processes     share")
+    for row in rows:
+        print(
+            f"{row['method']:10}  {row['answers']:7}  {row['seconds']:7.2f} s  {row['share_of_a_step']:8.2%}"
+            f"  {row['seconds_in_processes']:9.2f} s  {row['share_in_processes']:8.2%}"
+        )
+
+
+if __name__ == "__main__":
+    main()
