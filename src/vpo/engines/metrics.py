@@ -33,6 +33,12 @@ def given(answers: Answers) -> list[bool]:
     return [answer is not None for answer in answers]
 
 
+def names(objectives: Sequence[str]) -> list[str]:
+    """Return the names of all that `metrics` may find."""
+    found = ["parse_rate", "unknown", "set_reward", "target", *(f"objective/{name}" for name in objectives)]
+    return [*found, "diversity", "groups_without_spread"]
+
+
 def metrics(batch: Scored, objectives: Sequence[str], target: Callable[[int], Floats]) -> dict[str, float]:
     """Return each objective, w*·r, the set reward, diversity, the parse rate, the share of groups without spread, and
     how many completions have a reward that is not known.
