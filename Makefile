@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 TORCH_VERSION := 2.13.0
 TORCH := $(VENV)/.torch-$(TORCH_VERSION)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+TRAINERS := .venv-trainers
+PACKAGES := import sysconfig; print(sysconfig.get_path('purelib'))
 
 # Threads that wait in a loop for each other stall where another process has one of two cores.
 DEMO := OMP_NUM_THREADS=2 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -W ignore -m vpo
@@ -15,9 +17,10 @@ export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test lint types format bench demo demo-bandit clean
+.PHONY: trainers-env test-trainers
 
 help:  ## show the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: $(READY)  ## make .venv with everything for development
 
@@ -35,6 +38,19 @@ $(READY): $(TORCH) pyproject.toml
 
 test: $(READY)  ## run the tests
 	$(BIN)/python -m pytest
+
+trainers-env: $(TRAINERS)/.ready  ## make .venv-trainers: OpenRLHF, ms-swift and verifiers beside .venv
+
+# The packages of .venv are seen from there, after its own: without them it is 244 MB and half a minute.
+$(TRAINERS)/.ready: $(READY) environments/trainers.txt
+	$(BIN)/python -m venv --clear $(TRAINERS)
+	$(TRAINERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r environments/trainers.txt
+	@echo "import site; site.addsitedir('$$($(BIN)/python -c "$(PACKAGES)")')" \
+	  > "$$($(TRAINERS)/bin/python -c "$(PACKAGES)")/beside.pth"
+	@touch $@
+
+test-trainers: trainers-env  ## run the tests of other trainers' code
+	$(TRAINERS)/bin/python -m pytest tests/engines/test_openrlhf.py tests/engines/test_swift.py tests/engines/test_verifiers.py
 
 lint: $(READY)  ## check style
 	$(BIN)/ruff check .
@@ -75,4 +91,4 @@ demo-bandit: $(READY)  ## the same without a language model, in numpy alone: sec
 	$(BIN)/vpo diagnose bandit/vpo.jsonl
 
 clean:  ## remove .venv and everything made
-	rm -rf $(VENV) demo bandit .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRAINERS) demo bandit .mypy_cache .pytest_cache .ruff_cache .hypothesis
