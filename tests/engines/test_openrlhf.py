@@ -10,6 +10,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
+from tests.engines.letters import letters, own_reward
 from tests.engines.plugged import (
     ANSWERS,
     OBJECTIVES,
@@ -62,6 +63,13 @@ def test_weightings_are_drawn_anew_for_each_group():
     paid = [pay(paid_by("random_weighting"), "first", LABEL, completions("first", 1), step) for step in (0, 0, 1)]
     first, again, later = [[output["reward"] for output in outputs] for outputs in paid]
     assert first == again != later
+
+
+def test_a_weighting_that_the_prompt_states_is_paid_for():
+    reward = own_reward("goal_conditioned", seed=3)
+    (output,) = pay(reward, "one", '{"problem": "one", "deployed": false}', ["ae4XYZ"], step=5)
+    wanted = np.dot(reward.weighting_in_prompt("one"), letters("ae4XYZ"))
+    assert output["reward"] == pytest.approx(wanted, abs=1e-6)
 
 
 def test_a_label_carries_columns():

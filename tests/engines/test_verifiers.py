@@ -3,9 +3,12 @@
 import asyncio
 import sys
 from textwrap import dedent
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from tests.engines.letters import letters, own_reward
 from tests.engines.plugged import OBJECTIVES, paid_by, plugin, score
 from tests.search.endpoint import endpoint
 from vpo import set_reward
@@ -47,6 +50,13 @@ def test_an_unknown_reward_is_an_error_of_its_rollout():
     with pytest.raises(ValueError, match="the reward of this rollout is not known"):
         asyncio.run(hook(paid_by("vpo"))(Data(), trace))
     assert trace.metrics["vpo/unknown"] == 1
+
+
+def test_a_weighting_that_the_prompt_states_is_paid_for():
+    reward = own_reward("goal_conditioned", seed=3)
+    task = SimpleNamespace(prompt_text="one", model_dump=lambda: {"problem": "one", "deployed": False})
+    paid = asyncio.run(hook(reward)(task, Trace("ae4XYZ")))
+    assert paid == pytest.approx(np.dot(reward.weighting_in_prompt("one"), letters("ae4XYZ")), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["gdpo", "maxrl", "max_at_k", "random_weighting"])
