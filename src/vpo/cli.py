@@ -23,6 +23,7 @@ from vpo.commands import (
     warmup,
 )
 from vpo.errors import InputError
+from vpo.processes import OtherProcessError
 
 # What the extra `train` brings, and the lean core does without.
 TRAIN = ("torch", "transformers", "tokenizers", "trl", "datasets", "accelerate", "peft")
@@ -37,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = options.run(options)
         sys.stdout.flush()
+    except OtherProcessError:
+        return 2  # that one says why
     except (InputError, OSError) as error:
         if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,6 @@
 """What the machine that trains offers, and whether it suffices."""
 
 import gc
-import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
@@ -12,15 +11,6 @@ from vpo.errors import InputError
 from vpo.files import free_bytes
 
 PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "peft")
-
-
-def check_one_process() -> None:
-    """Refuse to be started as several processes."""
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    if processes > 1:
-        raise InputError(
-            f"vpo train runs in 1 process, not {processes}: use the reward function in a script of your own"
-        )
 
 
 def precision(wanted: str, *, small: bool) -> str:

@@ -2,33 +2,35 @@
 
 import importlib.util
 import logging
+import math
 import shlex
 import shutil
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vpo import runs
+from vpo import processes, runs
 from vpo.config import EMBEDDED, TrainConfig
 from vpo.errors import InputError
 from vpo.files import DiskFullError, command_line, disk_full, new_folder, now
-from vpo.machine import check_disk, check_one_process, device, precision, versions
+from vpo.machine import check_disk, device, precision, versions
 from vpo.methods import get as get_method
 from vpo.policies import Located, Policy, absolute, load, locate
 from vpo.policies.card import write_card
 from vpo.policies.format import TOKENS_PER_ANSWER, PromptFormat
+from vpo.processes import is_main, together
 from vpo.runs import Run
 from vpo.targets import scaled, weights_for
 from vpo.tasks import Task
 from vpo.tasks import get as get_task
 
 if TYPE_CHECKING:
-    from trl import GRPOConfig
+    from trl import GRPOConfig, GRPOTrainer
 
     from vpo.engines.reward import RewardFunction
 
@@ -54,11 +56,13 @@ class Parts:
 
 def train(config: TrainConfig, folder: str | Path) -> Outcome:
     """Train a policy in a new run folder. What is wrong with the config is said before any step, and leaves nothing."""
-    check_one_process()
-    parts = prepare(config)
-    _arguments(parts, Path(folder))
-    check_disk(Path(folder), parts.config, parts.policy.model.num_parameters())
-    run = runs.create(folder, parts.config)
+    run = Run(Path(folder))
+    with together():
+        parts = prepare(config)
+        _arguments(parts, run.folder)
+        check_disk(run.folder, parts.config, parts.policy.model.num_parameters())
+        if is_main():
+            runs.create(run.folder, parts.config)
     try:
         return _go_on(run, parts)
     except DiskFullError:
@@ -66,7 +70,8 @@ def train(config: TrainConfig, folder: str | Path) -> Outcome:
     except Exception as error:
         if run.metrics.exists():
             raise
-        shutil.rmtree(run.folder)  # nothing was trained, and the name is free again
+        if is_main():
+            shutil.rmtree(run.folder)  # nothing was trained, and the name is free again
         if isinstance(error, ValueError | TypeError) and not isinstance(error, InputError):
             raise InputError(f"the trainer refuses its settings ({error})") from error
         raise
@@ -74,12 +79,25 @@ def train(config: TrainConfig, folder: str | Path) -> Outcome:
 
 def resume(folder: str | Path) -> Outcome:
     """Go on with a run from its newest whole checkpoint, or from the start where there is none."""
-    check_one_process()
-    run = runs.find(folder)
-    config = run.config()
-    if run.finished:
-        return Outcome(run, config.steps, finished=True)
-    return _go_on(run, prepare(config))
+    with together():
+        run = runs.find(folder)
+        config = run.config()
+        if run.finished:
+            return Outcome(run, config.steps, finished=True)
+        _check_processes(run)
+        parts = prepare(config)
+    return _go_on(run, parts)
+
+
+def _check_processes(run: Run) -> None:
+    """Refuse to go on in more or fewer processes than a run was begun in: each has random numbers of its own."""
+    notes = run.notes()
+    began = notes.get("processes", 1)
+    if notes and began != processes.count():
+        raise InputError(
+            f"{run.folder}: the run was begun in {began} processes, not {processes.count()}: go on with as many, by "
+            f"accelerate launch --num_processes {began} -m vpo train --resume {run.folder}"
+        )
 
 
 def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
@@ -105,11 +123,17 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
         "learning_rate": config.learning_rate or (1e-4 if small else 1e-5 if config.lora else 1e-6),
         "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
         "tokens_per_answer": config.tokens_per_answer or known or TOKENS_PER_ANSWER,
-        "micro_batch": config.micro_batch or (config.rollouts if small else config.group),
+        "micro_batch": config.micro_batch or _micro_batch(config, small=small),
         "precision": precision(config.precision, small=small),
         "target": scaled(config.target) if config.target else task.target,
     }
     return replace(config, **chosen), task, found
+
+
+def _micro_batch(config: TrainConfig, *, small: bool) -> int:
+    """Return how many rollouts to put into a backward pass: all of a process for a small model, else up to a group."""
+    share = config.rollouts // processes.count()
+    return max(1, share if small else math.gcd(share, config.group))
 
 
 def prepare(config: TrainConfig) -> Parts:
@@ -139,18 +163,19 @@ def prepare(config: TrainConfig) -> Parts:
 def _go_on(run: Run, parts: Parts) -> Outcome:
     """Train from the newest whole checkpoint to the end, or until somebody stops it, and save the model."""
     again = f"vpo train --resume {shlex.quote(str(run.folder))}"
-    with run.held(), disk_full(run.folder, hint=f"make room and go on by {again}"):
+    with ExitStack() as held, disk_full(run.folder, hint=f"make room and go on by {again}"):
+        with together():
+            if is_main():
+                held.enter_context(run.held())
         if run.finished:  # by the process that held it before
             return Outcome(run, parts.config.steps, finished=True)
         try:
             done = _train_steps(run, parts)
-            if done < parts.config.steps:
-                return Outcome(run, done, finished=False)
-            run.note({"ended": now()})
         except KeyboardInterrupt:
-            print(f"\nvpo: go on with: {again}", file=sys.stderr)
+            if is_main():
+                print(f"\nvpo: go on with: {again}", file=sys.stderr)
             raise
-    return Outcome(run, done, finished=True)
+    return Outcome(run, done, finished=done == parts.config.steps)
 
 
 def _train_steps(run: Run, parts: Parts) -> int:
@@ -159,29 +184,50 @@ def _train_steps(run: Run, parts: Parts) -> int:
     from vpo.engines.watch import Watch
 
     config = parts.config
-    step, checkpoint = run.latest_checkpoint() or (0, None)
-    run.rewind(step)
-    run.note_beginning({"command": command_line(), "began": now(), "versions": versions(), "device": device()})
+    with together():
+        step, checkpoint = run.latest_checkpoint() or (0, None)
+        if is_main():
+            _begin(run, step)
     args = _arguments(parts, run.folder)
     watch = Watch(run, config, parts.format, parts.reward.objectives, args.num_iterations)
     parts.reward.observer = watch.sample
-    trainer = build_trainer(config, parts.reward, parts.policy, args, [watch, *_trackers(run, config)])
+    with together():
+        trainer = build_trainer(config, parts.reward, parts.policy, args, [watch, *_trackers(run, config)])
     with _asked_to_stop(watch), _without_tied_weights():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     done = int(trainer.state.global_step)
     if done == config.steps:
+        _save(run, parts, trainer)
+    return done
+
+
+def _begin(run: Run, step: int) -> None:
+    """Cut the run back to a step, and note how it goes on."""
+    run.rewind(step)
+    facts = {"command": command_line(), "began": now(), "versions": versions(), "device": device()}
+    run.note_beginning({**facts, "processes": processes.count()})
+
+
+def _save(run: Run, parts: Parts, trainer: "GRPOTrainer") -> None:
+    """Write the trained model, and with it the end of the run."""
+    from vpo.engines.trl_trainer import full_weights
+
+    weights = full_weights(trainer)
+    with together():
+        if not is_main():
+            return
         with new_folder(run.model) as folder:
             model = trainer.accelerator.unwrap_model(trainer.model)
-            (model.merge_and_unload() if config.lora else model).save_pretrained(folder)
+            (model.merge_and_unload() if parts.config.lora else model).save_pretrained(folder, state_dict=weights)
             parts.policy.tokenizer.save_pretrained(folder)
             parts.format.save(folder)
-            write_card(folder, config, parts.format)
-    return done
+            write_card(folder, parts.config, parts.format)
+        run.note({"ended": now()})
 
 
 def _trackers(run: Run, config: TrainConfig) -> list[Any]:
     """Return the callback of TensorBoard, with its folder in the run's; other trackers are TRL's own matter."""
-    if "tensorboard" not in config.report_to:
+    if "tensorboard" not in config.report_to or not is_main():
         return []
     from torch.utils.tensorboard import SummaryWriter
     from transformers.integrations import TensorBoardCallback
@@ -222,7 +268,7 @@ def _asked_to_stop(watch: Any) -> Iterator[None]:
     def ask(number: int, frame: Any) -> None:
         if watch.stop and number == signal.SIGINT:
             raise KeyboardInterrupt
-        if not watch.stop:
+        if not watch.stop and is_main():
             print("\nvpo: stopping after this step, with a checkpoint; Ctrl-C again stops at once", file=sys.stderr)
         watch.stop = True
 

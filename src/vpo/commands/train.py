@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, setting
 from vpo.errors import InputError
+from vpo.processes import is_main, leave, together
 
 if TYPE_CHECKING:
     from vpo.train import Outcome
@@ -75,18 +76,21 @@ def run(options: argparse.Namespace) -> int:
         given.pop(name)
     if "resume" in given:
         folder = given.pop("resume")
-        if given:
-            raise InputError(f"a resumed run keeps its settings: give --resume {folder} without {', '.join(given)}")
+        with together():
+            if given:
+                raise InputError(f"a resumed run keeps its settings: give --resume {folder} without {', '.join(given)}")
         from vpo.train import resume
 
         return _report(resume(folder), json=options.json)
-    settings, out = _settings(given)
     from vpo.config import config_of
     from vpo.tasks import find
     from vpo.train import train
 
-    config = config_of(settings)
-    return _report(train(config, out or f"runs/{find(config.task).name}-{config.method}"), json=options.json)
+    with together():
+        settings, out = _settings(given)
+        config = config_of(settings)
+        out = out or f"runs/{find(config.task).name}-{config.method}"
+    return _report(train(config, out), json=options.json)
 
 
 def _settings(given: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
@@ -111,6 +115,13 @@ def _settings(given: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
 
 
 def _report(outcome: "Outcome", *, json: bool) -> int:
+    if is_main():
+        _print(outcome, json=json)
+    leave()
+    return 0 if outcome.finished else 130
+
+
+def _print(outcome: "Outcome", *, json: bool) -> None:
     folder = shlex.quote(str(outcome.run.folder))
     config = outcome.run.config()
     if json:
@@ -130,7 +141,6 @@ def _report(outcome: "Outcome", *, json: bool) -> int:
                 f"vpo train --resume {folder}"
             )
         )
-    return 0 if outcome.finished else 130
 
 
 def _names(text: str) -> list[str]:

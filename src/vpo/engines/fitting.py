@@ -51,13 +51,3 @@ def check_method(method: Method, args: "GRPOConfig") -> None:
         if getattr(args, name) != value:
             raise InputError(f"{name} must be {value!r} for {method.name}, not {getattr(args, name)!r}")
     method.check_group(args.num_generations)
-    if method.whole_batch and args.world_size > 1:
-        raise InputError(
-            f"{method.name} divides by the spread of the whole batch: train in 1 process, not {args.world_size}"
-        )
-    held = args.per_device_train_batch_size * args.steps_per_generation
-    if method.whole_group and held % args.num_generations:
-        raise InputError(
-            f"{method.name} needs whole groups in one process: per_device_train_batch_size × steps_per_generation is "
-            f"{held}, and must be divisible by num_generations, {args.num_generations}"
-        )

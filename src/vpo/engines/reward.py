@@ -5,7 +5,9 @@ It is written for `trl.GRPOTrainer`; the engines of other trainers call the same
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from contextlib import nullcontext
+from itertools import chain
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,10 +22,15 @@ from vpo.methods import Method, advantages, drawn_weighting, get
 from vpo.methods.goal_conditioned import GoalConditioned
 from vpo.methods.group import Group
 from vpo.methods.grpo import Grpo
+from vpo.processes import gathered, together
 from vpo.tasks import Task
 
-# What is shown every scored batch: the steps done before it, the rows of the data set, the completions, their scores.
+# What is shown every scored batch, that of all processes: the steps done before it, the rows of the data set (their
+# prompt and problem), the completions, their scores.
 Observer: TypeAlias = Callable[[int, Sequence[Mapping[str, Any]], Sequence[str], Scored], None]
+
+# The columns of a row that are read after its answers are scored.
+NEEDED = ("prompt", "problem", DEPLOYED)
 
 # A parse rate below this, in so many calls on end, is worth an alarm.
 LOW_PARSE_RATE, ALARM_AFTER = 0.5, 5
@@ -125,11 +132,38 @@ class RewardFunction:
     ) -> list[float | None]:
         """Return one number per completion; None where a reward is not known."""
         trainer = getattr(log_metric, "__self__", None)  # log_metric is the trainer's method
+        # Trainers of TRL score in all processes, each its slice of the batch; others may score in one, for itself.
+        accelerator = getattr(trainer, "accelerator", None)
+        several = getattr(accelerator, "num_processes", 1) > 1
+        place = accelerator.process_index if accelerator is not None and several else 0
+        waiting = together if several else nullcontext
+        with waiting():
+            self._check(trainer)
+            own = self._score(prompts, completions, completion_ids, columns)
+        slices = gathered(own) if several else [own]
+        with waiting():
+            rewards = self._pay(slices, getattr(trainer_state, "global_step", 0), log_metric, alarm=place == 0)
+        start = sum(len(each.texts) for each in slices[:place])
+        mine = slice(start, start + len(own.texts))
+        self.by_answer = self.by_answer[mine]
+        return rewards[mine]
+
+    def _check(self, trainer: Any) -> None:
+        """Refuse a trainer that does not fit, once."""
         args = getattr(trainer, "args", None)
         if args is not None and self.checked is not args:
             check(self, args)
             check_trainer(self, trainer)
             self.checked = args
+
+    def _score(
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Any],
+        completion_ids: Sequence[Sequence[int]],
+        columns: Mapping[str, Any],
+    ) -> "_Slice":
+        """Return what the completions of one process are paid for."""
         texts = [text_of(completion) for completion in completions]
         parsed = [self.grader.parse(text, self.method.answers) for text in texts]
         rows = [
@@ -137,16 +171,28 @@ class RewardFunction:
             for place, prompt in enumerate(prompts)
         ]
         scored = self.grader.score(rows, parsed)
-        rewards = self._deliver(rows, parsed, scored, getattr(trainer_state, "global_step", 0))
+        cut = [] if self.longest is None else [len(ids) >= self.longest for ids in completion_ids]
+        return _Slice([{name: row[name] for name in NEEDED if name in row} for row in rows], texts, parsed, scored, cut)
+
+    def _pay(
+        self, slices: Sequence["_Slice"], step: int, log_metric: Callable[[str, float], None] | None, *, alarm: bool
+    ) -> list[float | None]:
+        """Return what each completion of all processes is paid, log it and show it.
+
+        Each process does so for all, so that groups are whole, and the mean of what they log is what each logs.
+        """
+        rows, texts, parsed, scored, cut = (list(chain.from_iterable(each)) for each in zip(*slices, strict=True))
+        rewards = self._deliver(rows, parsed, scored, step)
         batch = Scored(parsed, scored, rewards, self._groups(rows))
         if self.observer is not None:
-            self.observer(getattr(trainer_state, "global_step", 0), rows, texts, batch)
+            self.observer(step, rows, texts, batch)
         if log_metric is not None:
             for name, value in metrics(batch, self.objectives, self._target).items():
                 log_metric(f"vpo/{name}", value)
-            if self.longest is not None and completion_ids:
-                log_metric("vpo/truncated", float(np.mean([len(ids) >= self.longest for ids in completion_ids])))
-        self._watch(parsed)
+            if cut:
+                log_metric("vpo/truncated", float(np.mean(cut)))
+        if alarm:
+            self._watch(parsed)
         return rewards
 
     def weighting_in_prompt(self, problem: str) -> list[float] | None:
@@ -199,7 +245,7 @@ class RewardFunction:
         assert size is not None
         if len(scored) % size:
             raise InputError(
-                f"{self.method.name} needs whole groups of {size}, and got {len(scored)} completions: make "
+                f"{self.method.name} needs whole groups of {size}, and got {len(scored)} completions: make processes × "
                 f"per_device_train_batch_size × steps_per_generation divisible by num_generations, {size}"
             )
         groups = []
@@ -238,6 +284,16 @@ class RewardFunction:
                 "off, or teach the model the format first: vpo warmup",
                 stacklevel=2,
             )
+
+
+class _Slice(NamedTuple):
+    """The completions of one process, with the columns of their rows that are still needed; `cut` as far as known."""
+
+    rows: list[dict[str, Any]]
+    texts: list[str]
+    parsed: list[Answers]
+    scored: list[Floats | None]
+    cut: list[bool]
 
 
 def text_of(completion: Any) -> str:

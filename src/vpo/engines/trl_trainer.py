@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
+from vpo import processes
 from vpo.config import TrainConfig, fits, kind_name
 from vpo.engines.prompts import task_dataset
 from vpo.engines.reward import RewardFunction
@@ -61,7 +62,7 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
         "max_steps": config.steps,
         "num_generations": config.group,
         "per_device_train_batch_size": config.micro_batch,
-        "gradient_accumulation_steps": config.rollouts // config.micro_batch,
+        "gradient_accumulation_steps": _backward_passes(config),
         "learning_rate": config.learning_rate,
         "lr_scheduler_type": config.schedule,
         "warmup_steps": config.warmup_steps,
@@ -90,6 +91,23 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
         if isinstance(error, InputError):
             raise
         raise InputError(f"the settings of the trainer do not fit each other ({error})") from None
+
+
+def _backward_passes(config: TrainConfig) -> int:
+    """Return how many backward passes a process makes a step, refusing rollouts that cannot be shared out evenly."""
+    assert config.micro_batch is not None
+    share, over = divmod(config.rollouts, processes.count())
+    if over:
+        raise InputError(
+            f"{processes.count()} processes must share the {config.rollouts} rollouts of a step, prompts × group, "
+            f"evenly: change prompts, {config.prompts}, or group, {config.group}"
+        )
+    if share % config.micro_batch:
+        raise InputError(
+            f"micro_batch must divide the {share} rollouts that each of {processes.count()} processes has a step, and "
+            f"{config.micro_batch} does not"
+        )
+    return share // config.micro_batch
 
 
 def _check_own(settings: Mapping[str, Any]) -> None:
@@ -136,7 +154,29 @@ def build_trainer(
         peft_config=_adapter(config.lora),
     )
     trainer.remove_callback(PrinterCallback)
+    if config.lora and _sharded(trainer):
+        raise InputError(
+            "lora cannot be merged into weights that are spread over processes: set lora to 0, or use neither FSDP nor "
+            "ZeRO-3"
+        )
     return trainer
+
+
+def full_weights(trainer: "GRPOTrainer") -> dict[str, Any] | None:
+    """Return the weights of a trained model that are spread over processes; None where each holds them all.
+
+    All processes must call it; the main one gets them.
+    """
+    if not _sharded(trainer):
+        return None
+    found: dict[str, Any] = trainer.accelerator.get_state_dict(trainer.model_wrapped)
+    return found
+
+
+def _sharded(trainer: "GRPOTrainer") -> bool:
+    """Return whether FSDP or ZeRO-3 gives each process a part of the weights."""
+    zero = trainer.accelerator.state.deepspeed_plugin
+    return bool(trainer.is_fsdp_enabled) or (zero is not None and zero.zero_stage == 3)
 
 
 def in_order(dataset: "Dataset", config: TrainConfig, updates: int) -> "Dataset":

@@ -12,6 +12,7 @@ from vpo.config import TrainConfig
 from vpo.engines.metrics import Scored
 from vpo.files import append_rows
 from vpo.policies.format import PromptFormat
+from vpo.processes import gathered, is_main, together
 from vpo.runs import Run
 
 BAR = "{desc} {n_fmt}/{total_fmt}, {remaining} left, {rate_fmt}{postfix}"
@@ -34,16 +35,18 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Show the bar."""
+        self.last = time.perf_counter()
+        if not is_main():
+            return
         from tqdm import tqdm
 
         name = f"{Path(self.config.task).stem} {self.config.method}"
         done = state.global_step
         self.bar = tqdm(total=self.config.steps, initial=done, desc=name, bar_format=BAR, disable=None)
-        self.last = time.perf_counter()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
         """Write a line of metrics, and show the ones worth watching."""
-        if logs is None or "loss" not in logs:  # the last is a summary of the run
+        if not is_main() or logs is None or "loss" not in logs:  # the last is a summary of the run
             return
         append_rows(self.run.metrics, [{"step": state.global_step, **logs}])
         if "completions/mean_length" in logs:  # not in a further update on the same rollouts
@@ -58,13 +61,18 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         """Save where it is time; stop where somebody asked for it. Between generations only, when no rollouts wait."""
         if state.global_step % self.updates_per_generation or state.global_step >= self.config.steps:
             return
+        self.stop = any(gathered(self.stop))  # whichever process was asked
         control.should_save = self.stop or state.global_step % self.config.save_every < self.updates_per_generation
         control.should_training_stop = self.stop
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Add the prompt format to the checkpoint, and mark it as whole, now that all of it is written."""
-        self.format.save(self.run.checkpoint(state.global_step))
-        self.run.complete_checkpoint(state.global_step, self.config.keep_checkpoints)
+        with together():  # each process has written its part
+            pass
+        with together():
+            if is_main():
+                self.format.save(self.run.checkpoint(state.global_step))
+                self.run.complete_checkpoint(state.global_step, self.config.keep_checkpoints)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Close the bar."""
@@ -83,7 +91,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
 
     def sample(self, step: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: Scored) -> None:
         """Write the rollouts of one group, now and then: an observer of the reward function."""
-        if step % self.config.rollouts_every:
+        if step % self.config.rollouts_every or not is_main():
             return
         append_rows(self.run.rollouts, [_rollout(step, place, rows, texts, batch) for place in batch.groups[0]])
 

@@ -57,8 +57,8 @@ class Method:
     Attributes:
         name: what users type.
         multi: whether a rollout may hold more than one answer.
-        whole_group: whether the advantage needs the whole group in one process. Otherwise what a rollout earns
-            depends on that rollout and its group's key alone, and any trainer can normalise it.
+        whole_group: whether the advantage needs the whole group. Otherwise what a rollout earns depends on that
+            rollout and its group's key alone, and any trainer can normalise it.
         whole_batch: whether it needs the whole batch too.
         target_in_prompt: whether the group's weighting has to be written into its prompt.
         smallest_group: how many rollouts a group needs.
