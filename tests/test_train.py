@@ -334,12 +334,6 @@ def test_weights_of_a_target_are_scaled_in_a_file_as_in_an_option(tmp_path):
     assert run.config().target == {"gold": 0.25, "diamond": 0.75}
 
 
-def test_several_processes_are_refused(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    assert main(["train", *ARGUMENTS, "--out", str(tmp_path / "run")]) == 2
-    assert "vpo train runs in 1 process, not 2" in capsys.readouterr().err
-
-
 OWN_TASK = Path(__file__).parent.parent / "examples" / "own_task.py"
 
 

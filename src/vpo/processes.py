@@ -31,13 +31,19 @@ def is_main() -> bool:
     return index() == 0
 
 
+def command() -> str:
+    """Return how users start `vpo` as it was started."""
+    return "vpo" if count() == 1 else "accelerate launch … -m vpo"
+
+
 def gathered(value: Any) -> list[Any]:
     """Return the value of each process, in their order. All must call it."""
     if count() == 1:
         return [value]
     import torch
-    from accelerate import PartialState
     from accelerate.utils import gather_object
+
+    from accelerate import PartialState
 
     PartialState(cpu=not torch.cuda.is_available())  # joins the others, if that is still to be done
     found: list[Any] = gather_object([value])

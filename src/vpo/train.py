@@ -133,7 +133,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
 def _micro_batch(config: TrainConfig, *, small: bool) -> int:
     """Return how many rollouts to put into a backward pass: all of a process for a small model, else up to a group."""
     share = config.rollouts // processes.count()
-    return max(1, share if small else math.gcd(share, config.group))
+    return math.gcd(share, config.rollouts if small else config.group)
 
 
 def prepare(config: TrainConfig) -> Parts:
@@ -162,7 +162,7 @@ def prepare(config: TrainConfig) -> Parts:
 
 def _go_on(run: Run, parts: Parts) -> Outcome:
     """Train from the newest whole checkpoint to the end, or until somebody stops it, and save the model."""
-    again = f"vpo train --resume {shlex.quote(str(run.folder))}"
+    again = f"{processes.command()} train --resume {shlex.quote(str(run.folder))}"
     with ExitStack() as held, disk_full(run.folder, hint=f"make room and go on by {again}"):
         with together():
             if is_main():

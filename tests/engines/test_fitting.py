@@ -49,26 +49,14 @@ def test_a_config_that_does_not_fit_is_refused(tmp_path):
             call()
 
 
-def test_a_group_that_is_split_over_processes_is_refused_where_it_matters():
-    """Two processes of 6 completions hold three groups of 4, the second of them split."""
-    args = SimpleNamespace(
-        scale_rewards="none",
-        multi_objective_aggregation="sum_then_normalize",
-        num_generations=4,
-        num_generations_eval=None,
-        per_device_train_batch_size=6,
-        steps_per_generation=1,
-        max_completion_length=8,
-        world_size=1,
+def test_a_batch_that_is_not_of_whole_groups_is_refused(tmp_path):
+    """Over processes groups may be split, and are put together again; the batch of all must hold whole ones."""
+    with pytest.raises(ValueError, match=r"generation_batch_size \(6\) must be divisible by num_generations \(4\)"):
+        config("maxrl", tmp_path, per_device_train_batch_size=6)()
+    split = SimpleNamespace(
+        **{**vars(config("gdpo", tmp_path)()), "per_device_train_batch_size": 6, "generation_batch_size": 12}
     )
-    with pytest.raises(
-        ValueError, match="per_device_train_batch_size × steps_per_generation is 6, and must be divisible"
-    ):
-        check(own_reward("maxrl", group=4), args)
-    check(own_reward("vpo"), SimpleNamespace(**{**vars(args), "scale_rewards": "group"}))
-    several = SimpleNamespace(**{**vars(args), "per_device_train_batch_size": 4, "world_size": 2})
-    with pytest.raises(ValueError, match="gdpo divides by the spread of the whole batch: train in 1 process, not 2"):
-        check(own_reward("gdpo", group=4), several)
+    check(own_reward("gdpo", group=4), split)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from vpo import processes
 from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, setting
 from vpo.errors import InputError
-from vpo.processes import is_main, leave, together
 
 if TYPE_CHECKING:
     from vpo.train import Outcome
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         given.pop(name)
     if "resume" in given:
         folder = given.pop("resume")
-        with together():
+        with processes.together():
             if given:
                 raise InputError(f"a resumed run keeps its settings: give --resume {folder} without {', '.join(given)}")
         from vpo.train import resume
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.tasks import find
     from vpo.train import train
 
-    with together():
+    with processes.together():
         settings, out = _settings(given)
         config = config_of(settings)
         out = out or f"runs/{find(config.task).name}-{config.method}"
@@ -115,9 +115,9 @@ def _settings(given: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
 
 
 def _report(outcome: "Outcome", *, json: bool) -> int:
-    if is_main():
+    if processes.is_main():
         _print(outcome, json=json)
-    leave()
+    processes.leave()
     return 0 if outcome.finished else 130
 
 
@@ -138,7 +138,7 @@ def _print(outcome: "Outcome", *, json: bool) -> None:
         print(
             plain(
                 f"{folder}: stopped after step {outcome.steps} of {config.steps}, with a checkpoint; go on with: "
-                f"vpo train --resume {folder}"
+                f"{processes.command()} train --resume {folder}"
             )
         )
 

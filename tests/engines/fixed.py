@@ -1,0 +1,116 @@
+"""Trainers whose model writes completions that are laid down, in one process or in several: what are they paid?
+
+python -m tests.engines.fixed MODEL FOLDER     # in each process, which writes FOLDER/RANK.json
+"""
+
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+from trl import GRPOTrainer
+
+from tests.engines.letters import LettersTask
+from vpo.engines.answer_trainer import AnswerTrainer
+from vpo.engines.trl import grpo_config, reward_function, task_dataset
+from vpo.errors import InputError
+from vpo.methods import METHODS, get
+
+G, P, LONGEST = 4, 3, 12  # three groups of 4 over two processes: the second one is split
+SIGNS = "abcdeX48!"
+CASES = [*METHODS, "vpo_anchored, λ"]
+SEED = 7
+
+
+def texts():
+    """Return the completions of the batch; some cannot be scored, some are cut off."""
+    rng = np.random.default_rng(5)
+    found = ["".join(rng.choice(list(SIGNS), size=rng.integers(6, LONGEST + 1))) for _ in range(P * G)]
+    found[1] = found[G + 3] = "?" + found[1][1:]
+    return found
+
+
+class FixedTask(LettersTask):
+    """Letters, but for answers that begin with a question mark, whose scores are not known."""
+
+    def score(self, problem, answer):
+        if answer.startswith("?"):
+            return None
+        return super().score(problem, answer)
+
+
+class FailingTask(FixedTask):
+    """Fails in the second process."""
+
+    def score(self, problem, answer):
+        if os.environ["RANK"] == "1":
+            raise InputError("the judge is gone")
+        return super().score(problem, answer)
+
+
+def fixed(kind):
+    class Fixed(kind):
+        """Writes what is laid down, and keeps what it is paid."""
+
+        def _generate_single_turn(self, prompt_ids, *_):
+            start = self.accelerator.process_index * len(prompt_ids)
+            own = texts()[start : start + len(prompt_ids)]
+            return [self.processing_class.encode(text) for text in own], None
+
+        def _calculate_rewards(self, *args):
+            self.paid = super()._calculate_rewards(*args)
+            return self.paid
+
+    return Fixed
+
+
+def method_of(case):
+    return get("vpo_anchored", anchor=0.5) if case == "vpo_anchored, λ" else get(case)
+
+
+def trainer_of(case, model, folder, processes, task):
+    method = method_of(case)
+    reward = reward_function(task, method, problems=task.problems(), group=G, seed=SEED)
+    args = grpo_config(
+        reward,
+        output_dir=str(folder),
+        per_device_train_batch_size=P * G // processes,
+        max_completion_length=LONGEST,
+        report_to="none",
+        use_cpu=True,
+        shuffle_dataset=False,
+    )
+    kind = fixed(AnswerTrainer if method.per_answer else GRPOTrainer)
+    return kind(model, reward_funcs=reward, args=args, train_dataset=task_dataset(reward))
+
+
+def paid(case, model, folder, processes=1, task=None):
+    """Return the rewards of the whole batch, and of this process's part the problems, advantages and metrics."""
+    trainer = trainer_of(case, model, folder, processes, task or FixedTask())
+    trainer.model.train()
+    inputs = next(iter(trainer.get_train_dataloader()))
+    found = trainer._generate_and_score_completions(inputs)
+    return {
+        "problems": [row["problem"] for row in inputs],
+        "rewards": trainer.paid.flatten().tolist(),
+        "advantages": found["advantages"].tolist(),
+        "metrics": dict(trainer._metrics["train"]),
+    }
+
+
+def failure(model, folder):
+    """Return what a process raises where one fails to score."""
+    try:
+        paid("vpo", model, folder, 2, FailingTask())
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    model, folder = sys.argv[1], Path(sys.argv[2])
+    found = {case: paid(case, model, folder, 2) for case in CASES}
+    found["failure"] = failure(model, folder)
+    (folder / f"{os.environ['RANK']}.json").write_text(json.dumps(found))

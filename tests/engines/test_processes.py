@@ -1,0 +1,76 @@
+"""Two processes over gloo against one: the same completions earn the same rewards and advantages."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("trl")
+
+from tests.engines.fixed import CASES, SEED, FixedTask, G, P, method_of, paid, texts
+from tests.engines.tiny import save_tiny_model
+from tests.launch import run
+from vpo import advantages
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return save_tiny_model(tmp_path_factory.mktemp("qwen3"))
+
+
+@pytest.fixture(scope="module")
+def two(tiny, tmp_path_factory):
+    """What each of two processes found, all cases in one start."""
+    folder = tmp_path_factory.mktemp("two")
+    code, out, err = run("tests.engines.fixed", tiny, folder, cwd=folder)
+    assert code == 0, out + err
+    return [json.loads((folder / f"{place}.json").read_text()) for place in range(2)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_two_processes_pay_what_one_pays(case, two, tiny, tmp_path):
+    first, second = (each[case] for each in two)
+    alone = paid(case, tiny, tmp_path)
+    assert first["problems"] + second["problems"] == alone["problems"]
+    assert first["problems"][-1] == second["problems"][0]  # a group that is split
+    np.testing.assert_array_equal(first["rewards"], alone["rewards"])
+    np.testing.assert_array_equal(second["rewards"], alone["rewards"])
+    assert first["advantages"] + second["advantages"] == alone["advantages"]
+    for found in (first, second):
+        np.testing.assert_equal(found["metrics"], alone["metrics"])
+        assert "vpo/groups_without_spread" in found["metrics"]
+        assert found["metrics"]["vpo/unknown"] == [2]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_two_processes_train_on_the_advantages_of_the_whole_batch(case, two):
+    method = method_of(case)
+    found = [row for each in two for row in each[case]["advantages"]]
+    names = [name for each in two for name in each[case]["problems"]]
+    expected_PG = expected(method, names)
+    assert np.abs(expected_PG).max() > 0.01
+    if method.per_answer:  # the first token of each completion is the first answer's
+        found, expected_PG = [row[0] for row in found], expected_PG[:, :, 0]
+    np.testing.assert_allclose(found, expected_PG.ravel(), atol=2e-5)
+
+
+def expected(method, names):
+    task = FixedTask()
+    problems = {problem.id: problem for problem in task.problems()}
+    vectors = [
+        [task.score(problems[name], answer) for answer in task.parse(text, method.answers)]
+        for name, text in zip(names, texts(), strict=True)
+    ]
+    known = np.array([None not in each for each in vectors])
+    rewards = np.array(
+        [each if fine else np.zeros((method.answers, 3)) for each, fine in zip(vectors, known, strict=True)]
+    )
+    shape = (P, G, method.answers, 3)
+    return advantages(method, rewards.reshape(shape), valid=known.reshape(P, G), seed=SEED, problems=names[::G])
+
+
+def test_a_process_that_fails_to_score_ends_all(two):
+    assert two[1]["failure"] == ["InputError", "the judge is gone"]
+    assert two[0]["failure"] == ["OtherProcessError", "process 1 failed: InputError: the judge is gone"]
