@@ -60,7 +60,7 @@ def expected(method, names):
     task = FixedTask()
     problems = {problem.id: problem for problem in task.problems()}
     vectors = [
-        [task.score(problems[name], answer) for answer in task.parse(text, method.answers)]
+        [task.score(problems[name], answer) for answer in task.parse(" ".join(text), method.answers)]  # as decoded
         for name, text in zip(names, texts(), strict=True)
     ]
     known = np.array([None not in each for each in vectors])
