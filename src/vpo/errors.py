@@ -11,6 +11,9 @@ A bad rollout is data, not a crash:
 - A rollout whose reward is not known (`valid` is false) takes no part in its group and gets advantage 0.
 - A group that is left with too few valid rollouts, or with no spread, gets advantage 0.
 
+Where several processes train together, what one raises ends all; in the others it is an `OtherProcessError`, of which
+the command line says nothing (`vpo.processes`).
+
 Everything else is a bug of this library and shows its traceback.
 """
 
