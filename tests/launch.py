@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-CONFIG = ROOT / "examples" / "accelerate" / "two_processes_cpu.yaml"
+CONFIG = ROOT / "examples" / "accelerate_configs" / "two_processes_cpu.yaml"
 LIMIT = 240  # seconds; no run of ours takes a tenth of it on an idle machine
 
 

@@ -158,8 +158,10 @@ def test_a_backward_pass_that_does_not_divide_the_share_is_refused(tmp_path, mon
         trainer_config(parts.config, parts.reward, tmp_path, 10)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "accelerate").glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples" / "accelerate_configs").glob("*.yaml")), ids=lambda path: path.stem
+)
 def test_the_configs_are_ones_of_accelerate(path):
     config = load_config_from_file(str(path))
     assert config.num_processes > 1
-    assert f"--config_file examples/accelerate/{path.name} -m vpo train" in path.read_text()
+    assert f"--config_file examples/accelerate_configs/{path.name} -m vpo train" in path.read_text()

@@ -23,7 +23,7 @@ def count() -> int:
 
 def index() -> int:
     """Return the place of this process among them."""
-    return int(os.environ.get("RANK", "0"))
+    return int(os.environ.get("RANK", "0")) if count() > 1 else 0
 
 
 def is_main() -> bool:
@@ -41,9 +41,8 @@ def gathered(value: Any) -> list[Any]:
     if count() == 1:
         return [value]
     import torch
-    from accelerate.utils import gather_object
-
     from accelerate import PartialState
+    from accelerate.utils import gather_object
 
     PartialState(cpu=not torch.cuda.is_available())  # joins the others, if that is still to be done
     found: list[Any] = gather_object([value])
