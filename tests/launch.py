@@ -12,7 +12,7 @@ LIMIT = 240  # seconds; no run of ours takes a tenth of it on an idle machine
 
 
 def launch(module, *arguments, cwd, processes=2):
-    """Start processes; the launcher and all of them are one session of their own, so that none is left behind."""
+    """Start a launcher, which starts the processes, and ends them where it is ended."""
     places = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, places))}
     command = [sys.executable, "-W", "ignore", "-m", "accelerate.commands.launch", "--config_file", str(CONFIG)]
