@@ -3,7 +3,7 @@
     python benchmarks/scale.py [--processes 2] [--methods vpo,gdpo,max_at_k] [--json]
 
 The path is all that vpo does between a batch of completions and what the trainer takes: reading the answers, the
-method, the metrics, and the exchange between processes where a method needs it. The scorer here looks numbers up, so
+method, the metrics, and the exchange of scores between processes. The scorer here looks numbers up, so
 that what a task takes to score is left out: that is the task's own, and benchmarks/tasks.py times it.
 
 The share of a step is a calculation. A step of a model of N parameters takes at least 2·N operations a token to
@@ -18,12 +18,14 @@ import os
 import socket
 import time
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from vpo.answers import write
 from vpo.engines.reward import RewardFunction, reward_function
+from vpo.processes import leave
 
 ROLLOUTS, ANSWERS, OBJECTIVES, GROUP = 8_192, 5, 16, 8
 WORDS = 150  # of an answer, some 200 tokens
@@ -54,15 +56,25 @@ def make_reward(method: str) -> RewardFunction:
     return reward_function(score=score, objectives=names, method=method, answers=answers, group=GROUP)
 
 
-def seconds(method: str, start: int, stop: int) -> float:
+class Trainer:
+    """What the reward function sees of a trainer: its processes, and where it logs."""
+
+    def __init__(self, rank: int, processes: int) -> None:
+        """Take the place of this process, and how many there are."""
+        self.accelerator = SimpleNamespace(process_index=rank, num_processes=processes)
+
+    def log_metric(self, name: str, value: float) -> None:
+        """Forget it."""
+
+
+def seconds(method: str, rank: int = 0, processes: int = 1) -> float:
     """Return what one call of the reward function takes, the quickest of some rounds after a first one."""
-    reward = make_reward(method)
-    prompts, texts = completions(reward.method.answers, start, stop)
+    reward, share = make_reward(method), ROLLOUTS // processes
+    prompts, texts = completions(reward.method.answers, rank * share, (rank + 1) * share)
     found = []
     for _ in range(ROUNDS + 1):
-        logged: dict[str, float] = {}
         began = time.perf_counter()
-        reward(prompts, texts, log_metric=logged.__setitem__)
+        reward(prompts, texts, log_metric=Trainer(rank, processes).log_metric)
         found.append(time.perf_counter() - began)
     return min(found[1:])
 
@@ -81,15 +93,11 @@ def in_processes(methods: Sequence[str], processes: int) -> dict[str, float]:
 
 
 def _one(rank: int, processes: int, port: int, methods: Sequence[str], found: Any) -> None:
-    import torch.distributed as distributed
-
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    distributed.init_process_group("gloo", rank=rank, world_size=processes)
-    share = ROLLOUTS // processes
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank), WORLD_SIZE=str(processes))
+    os.environ.update(LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(processes))
     for method in methods:
-        distributed.barrier()
-        found[method, rank] = seconds(method, rank * share, (rank + 1) * share)
-    distributed.destroy_process_group()
+        found[method, rank] = seconds(method, rank, processes)
+    leave()
 
 
 def step_seconds(answers: int, gpus: int) -> float:
@@ -110,7 +118,7 @@ def main() -> None:
     rows = []
     for method in methods:
         answers = make_reward(method).method.answers
-        one = seconds(method, 0, ROLLOUTS)
+        one = seconds(method)
         rows.append(
             {
                 "method": method,

@@ -18,16 +18,18 @@ from vpo.engines.trl import grpo_config, reward_function, task_dataset
 from vpo.errors import InputError
 from vpo.methods import METHODS, get
 
-G, P, LONGEST = 4, 3, 12  # three groups of 4 over two processes: the second one is split
+G, LONGEST = 4, 12
+SPLIT, WHOLE = 3, 4  # groups over two processes: of three the second is split
 SIGNS = "abcdeX48!"
-CASES = [*METHODS, "vpo_anchored, λ"]
+CASES = [(name, SPLIT) for name in (*METHODS, "vpo_anchored, λ")]
+CASES += [(name, WHOLE) for name in ("grpo", "gdpo", "max_at_k", "random_weighting", "vpo", "vpo_anchored")]
 SEED = 7
 
 
-def texts():
+def texts(groups):
     """Return the completions of the batch; some cannot be scored, some are cut off."""
     rng = np.random.default_rng(5)
-    found = ["".join(rng.choice(list(SIGNS), size=rng.integers(6, LONGEST + 1))) for _ in range(P * G)]
+    found = ["".join(rng.choice(list(SIGNS), size=rng.integers(6, LONGEST + 1))) for _ in range(groups * G)]
     found[1] = found[G + 3] = "?" + found[1][1:]
     return found
 
@@ -50,13 +52,13 @@ class FailingTask(FixedTask):
         return super().score(problem, answer)
 
 
-def fixed(kind):
+def fixed(kind, groups):
     class Fixed(kind):
         """Writes what is laid down, and keeps what it is paid."""
 
         def _generate_single_turn(self, prompt_ids, *_):
             start = self.accelerator.process_index * len(prompt_ids)
-            own = texts()[start : start + len(prompt_ids)]
+            own = texts(groups)[start : start + len(prompt_ids)]
             return [self.processing_class.encode(text) for text in own], None
 
         def _calculate_rewards(self, *args):
@@ -66,23 +68,24 @@ def fixed(kind):
     return Fixed
 
 
-def method_of(case):
-    return get("vpo_anchored", anchor=0.5) if case == "vpo_anchored, λ" else get(case)
+def method_of(name):
+    return get("vpo_anchored", anchor=0.5) if name == "vpo_anchored, λ" else get(name)
 
 
 def trainer_of(case, model, folder, processes, task):
-    method = method_of(case)
+    name, groups = case
+    method = method_of(name)
     reward = reward_function(task, method, problems=task.problems(), group=G, seed=SEED)
     args = grpo_config(
         reward,
         output_dir=str(folder),
-        per_device_train_batch_size=P * G // processes,
+        per_device_train_batch_size=groups * G // processes,
         max_completion_length=LONGEST,
         report_to="none",
         use_cpu=True,
         shuffle_dataset=False,
     )
-    kind = fixed(AnswerTrainer if method.per_answer else GRPOTrainer)
+    kind = fixed(AnswerTrainer if method.per_answer else GRPOTrainer, groups)
     return kind(model, reward_funcs=reward, args=args, train_dataset=task_dataset(reward))
 
 
@@ -103,7 +106,7 @@ def paid(case, model, folder, processes=1, task=None):
 def failure(model, folder):
     """Return what a process raises where one fails to score."""
     try:
-        paid("vpo", model, folder, 2, FailingTask())
+        paid(("vpo", SPLIT), model, folder, 2, FailingTask())
     except Exception as error:
         return type(error).__name__, str(error)
 
@@ -111,6 +114,6 @@ def failure(model, folder):
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     model, folder = sys.argv[1], Path(sys.argv[2])
-    found = {case: paid(case, model, folder, 2) for case in CASES}
+    found = {str(case): paid(case, model, folder, 2) for case in CASES}
     found["failure"] = failure(model, folder)
     (folder / f"{os.environ['RANK']}.json").write_text(json.dumps(found))

@@ -13,7 +13,7 @@ from tests.engines.letters import letters, own_reward
 from tests.engines.tiny import save_tiny_model
 from vpo import advantages, set_reward
 from vpo.answers import write
-from vpo.engines.reward import text_of
+from vpo.engines.rows import text_of
 from vpo.engines.trl import ask_for, check, grpo_config, reward_function, task_dataset
 from vpo.methods import METHODS, get
 from vpo.tasks.maze import MazeTask

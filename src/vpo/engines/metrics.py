@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,33 @@ class Scored:
     groups: Sequence[Sequence[int]]
 
 
+class Mean(NamedTuple):
+    """A mean that can be put together out of parts: a total, and of how many. Of none it is the total itself."""
+
+    total: float
+    number: int
+
+    @property
+    def value(self) -> float:
+        """The mean."""
+        return self.total / self.number if self.number else self.total
+
+
+def mean(values: Sequence[float] | Floats) -> Mean:
+    """Return a mean of some values."""
+    return Mean(float(np.sum(values)), len(values))
+
+
+def merged(parts: Sequence[dict[str, Mean]]) -> dict[str, Mean]:
+    """Return the means of a whole out of those of its parts, which may lack some."""
+    found: dict[str, Mean] = {}
+    for part in parts:
+        for name, each in part.items():
+            before = found.get(name, Mean(0.0, 0))
+            found[name] = Mean(before.total + each.total, before.number + each.number)
+    return found
+
+
 def given(answers: Answers) -> list[bool]:
     """Return which answers are there."""
     return [answer is not None for answer in answers]
@@ -39,7 +67,7 @@ def names(objectives: Sequence[str]) -> list[str]:
     return [*found, "diversity", "groups_without_spread"]
 
 
-def metrics(batch: Scored, objectives: Sequence[str], target: Callable[[int], Floats]) -> dict[str, float]:
+def metrics(batch: Scored, objectives: Sequence[str], target: Callable[[int], Floats]) -> dict[str, Mean]:
     """Return each objective, w*·r, the set reward, diversity, the parse rate, the share of groups without spread, and
     how many completions have a reward that is not known.
 
@@ -54,7 +82,7 @@ def metrics(batch: Scored, objectives: Sequence[str], target: Callable[[int], Fl
         if vectors is not None
     ]
     everything = [there for answers in batch.parsed for there in given(answers)]
-    found = {"parse_rate": float(np.mean(everything)), "unknown": float(len(batch.vectors) - len(known))}
+    found = {"parse_rate": mean(everything), "unknown": Mean(len(batch.vectors) - len(known), 0)}
     if not known:
         return found
     alike: dict[tuple[int, ...], list[tuple[Floats, list[bool]]]] = {}
@@ -65,13 +93,13 @@ def metrics(batch: Scored, objectives: Sequence[str], target: Callable[[int], Fl
         vectors_NMD, mask_NM = map(np.stack, zip(*pairs, strict=True))
         set_rewards.append(set_reward(vectors_NMD, mask=mask_NM))
         targets.append((vectors_NMD @ target(objectives_count)).mean(axis=1))
-    found["set_reward"] = float(np.concatenate(set_rewards).mean())
-    found["target"] = float(np.concatenate(targets).mean())
+    found["set_reward"] = mean(np.concatenate(set_rewards))
+    found["target"] = mean(np.concatenate(targets))
     if objectives:
-        means = np.concatenate([vectors for vectors, _ in known]).mean(axis=0)
-        found |= {f"objective/{name}": float(mean) for name, mean in zip(objectives, means, strict=True)}
+        scores_nD = np.concatenate([vectors for vectors, _ in known])
+        found |= {f"objective/{name}": mean(scores_n) for name, scores_n in zip(objectives, scores_nD.T, strict=True)}
     pools = [[vectors for place in group if (vectors := batch.vectors[place]) is not None] for group in batch.groups]
-    found["diversity"] = float(np.mean([pairwise_l1(np.concatenate(pool)) for pool in pools if pool]))
+    found["diversity"] = mean([float(pairwise_l1(np.concatenate(pool))) for pool in pools if pool])
     paid = [[reward for place in group if (reward := batch.rewards[place]) is not None] for group in batch.groups]
-    found["groups_without_spread"] = float(np.mean([max(each) == min(each) for each in paid if each]))
+    found["groups_without_spread"] = mean([max(each) == min(each) for each in paid if each])
     return found

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from vpo.core.arrays import as_array, check_weights, whole_number
 from vpo.core.simplex import Floats
 from vpo.engines.fitting import check, check_trainer
 from vpo.engines.grading import Answers, Grader, OwnGrader, Scorer, TaskGrader
-from vpo.engines.metrics import Scored, given, metrics
+from vpo.engines.metrics import Mean, Scored, given, mean, merged, metrics
 from vpo.engines.prompts import DEPLOYED
+from vpo.engines.rows import Slice, key_of, rows_of, text_of
 from vpo.errors import InputError
 from vpo.methods import Method, advantages, drawn_weighting, get
 from vpo.methods.goal_conditioned import GoalConditioned
@@ -25,12 +26,9 @@ from vpo.methods.grpo import Grpo
 from vpo.processes import gathered, together
 from vpo.tasks import Task
 
-# What is shown every scored batch, that of all processes: the steps done before it, the rows of the data set (their
-# prompt and problem), the completions, their scores.
+# What is shown every scored batch of this process: the steps done before it, the rows of the data set, the completions,
+# their scores.
 Observer: TypeAlias = Callable[[int, Sequence[Mapping[str, Any]], Sequence[str], Scored], None]
-
-# The columns of a row that are read after its answers are scored.
-NEEDED = ("prompt", "problem", DEPLOYED)
 
 # A parse rate below this, in so many calls on end, is worth an alarm.
 LOW_PARSE_RATE, ALARM_AFTER = 0.5, 5
@@ -140,13 +138,25 @@ class RewardFunction:
         with waiting():
             self._check(trainer)
             own = self._score(prompts, completions, completion_ids, columns)
-        slices = gathered(own) if several else [own]
+        # Groups that no other process has a part of are paid by themselves.
+        apart = not several or (self._in_groups(own.rows) and not self.method.whole_batch)
+        slices = [own] if apart else gathered(own.without_texts())
+        step = getattr(trainer_state, "global_step", 0)
         with waiting():
-            rewards = self._pay(slices, getattr(trainer_state, "global_step", 0), log_metric, alarm=place == 0)
-        start = sum(len(each.texts) for each in slices[:place])
-        mine = slice(start, start + len(own.texts))
-        self.by_answer = self.by_answer[mine]
-        return rewards[mine]
+            paid, found = self._pay(slices, step)
+            start = 0 if apart else sum(len(each.rows) for each in slices[:place])
+            mine = slice(start, start + len(own.rows))
+            self.by_answer, rewards = self.by_answer[mine], paid[mine]
+            if self.observer is not None:
+                batch = Scored(own.parsed, own.scored, rewards, self._groups(own.rows))
+                self.observer(step, own.rows, own.texts, batch)
+        found = merged(gathered(found)) if several and apart else found
+        if log_metric is not None:
+            for name, each in found.items():
+                log_metric(f"vpo/{name}", each.value)
+        if place == 0:
+            self._watch(found["parse_rate"].value)
+        return rewards
 
     def _check(self, trainer: Any) -> None:
         """Refuse a trainer that does not fit, once."""
@@ -162,38 +172,21 @@ class RewardFunction:
         completions: Sequence[Any],
         completion_ids: Sequence[Sequence[int]],
         columns: Mapping[str, Any],
-    ) -> "_Slice":
+    ) -> Slice:
         """Return what the completions of one process are paid for."""
         texts = [text_of(completion) for completion in completions]
         parsed = [self.grader.parse(text, self.method.answers) for text in texts]
-        rows = [
-            {"prompt": prompt, **{name: values[place] for name, values in columns.items() if _is_column(values, texts)}}
-            for place, prompt in enumerate(prompts)
-        ]
+        rows = rows_of(prompts, columns)
         scored = self.grader.score(rows, parsed)
         cut = [] if self.longest is None else [len(ids) >= self.longest for ids in completion_ids]
-        return _Slice([{name: row[name] for name in NEEDED if name in row} for row in rows], texts, parsed, scored, cut)
+        return Slice(rows, texts, parsed, scored, cut)
 
-    def _pay(
-        self, slices: Sequence["_Slice"], step: int, log_metric: Callable[[str, float], None] | None, *, alarm: bool
-    ) -> list[float | None]:
-        """Return what each completion of all processes is paid, log it and show it.
-
-        Each process does so for all, so that groups are whole, and the mean of what they log is what each logs.
-        """
-        rows, texts, parsed, scored, cut = (list(chain.from_iterable(each)) for each in zip(*slices, strict=True))
+    def _pay(self, slices: Sequence[Slice], step: int) -> tuple[list[float | None], dict[str, Mean]]:
+        """Return what each completion of some slices of a batch is paid, and what is worth watching of them."""
+        rows, _, parsed, scored, cut = (list(chain.from_iterable(each)) for each in zip(*slices, strict=True))
         rewards = self._deliver(rows, parsed, scored, step)
-        batch = Scored(parsed, scored, rewards, self._groups(rows))
-        if self.observer is not None:
-            self.observer(step, rows, texts, batch)
-        if log_metric is not None:
-            for name, value in metrics(batch, self.objectives, self._target).items():
-                log_metric(f"vpo/{name}", value)
-            if cut:
-                log_metric("vpo/truncated", float(np.mean(cut)))
-        if alarm:
-            self._watch(parsed)
-        return rewards
+        found = metrics(Scored(parsed, scored, rewards, self._groups(rows)), self.objectives, self._target)
+        return rewards, {**found, "truncated": mean(cut)} if cut else found
 
     def weighting_in_prompt(self, problem: str) -> list[float] | None:
         """Return the weighting that a problem's prompt must state; None for methods that state none.
@@ -221,7 +214,7 @@ class RewardFunction:
             self.by_answer = np.full((len(rows), self.method.answers), np.nan)
         step = 0 if self.method.target_in_prompt else step
         rewards: list[float | None] = [None] * len(rows)
-        keys = [_key(row) if self.method.keyed else "" for row in rows]
+        keys = [key_of(row) if self.method.keyed else "" for row in rows]
         buckets: dict[tuple[str, bool, tuple[int, ...]], list[int]] = {}
         for place, matrix in enumerate(scored):
             if matrix is not None:
@@ -263,19 +256,27 @@ class RewardFunction:
     def _target(self, dimensions: int) -> Floats:
         return np.full(dimensions, 1 / dimensions) if self.target is None else self.target
 
+    def _in_groups(self, rows: list[dict[str, Any]]) -> bool:
+        """Return whether rows are whole groups, as far as the size of one is known."""
+        return bool(self._size) and len(rows) % self._size == 0
+
+    @property
+    def _size(self) -> int:
+        """Of a group: the trainer's, if it is known; 0 if not."""
+        return getattr(self.checked, "num_generations", self.group) or 0
+
     def _groups(self, rows: list[dict[str, Any]]) -> list[list[int]]:
-        """Return the places of each group: by its size where the trainer's is known, else by problem."""
-        size = getattr(self.checked, "num_generations", self.group)
-        if size and len(rows) % size == 0:
+        """Return the places of each group: by its size where that is known, else by problem."""
+        if self._in_groups(rows):
+            size = self._size
             return [list(range(start, start + size)) for start in range(0, len(rows), size)]
         by_problem: dict[str, list[int]] = {}
         for place, row in enumerate(rows):
-            by_problem.setdefault(_key(row), []).append(place)
+            by_problem.setdefault(key_of(row), []).append(place)
         return list(by_problem.values())
 
-    def _watch(self, parsed: list[Answers]) -> None:
+    def _watch(self, rate: float) -> None:
         """Raise an alarm, once, where answers cannot be read call after call."""
-        rate = float(np.mean([answer is not None for found in parsed for answer in found]))
         self.low_calls = self.low_calls + 1 if rate < LOW_PARSE_RATE else 0
         if self.low_calls == ALARM_AFTER:
             warnings.warn(
@@ -284,32 +285,3 @@ class RewardFunction:
                 "off, or teach the model the format first: vpo warmup",
                 stacklevel=2,
             )
-
-
-class _Slice(NamedTuple):
-    """The completions of one process, with the columns of their rows that are still needed; `cut` as far as known."""
-
-    rows: list[dict[str, Any]]
-    texts: list[str]
-    parsed: list[Answers]
-    scored: list[Floats | None]
-    cut: list[bool]
-
-
-def text_of(completion: Any) -> str:
-    """Return the text of a completion: itself, or that of its last message, of its text parts where it has several."""
-    if isinstance(completion, str):
-        return completion
-    content = completion[-1].get("content") if completion else None
-    if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    return content if isinstance(content, str) else ""
-
-
-def _is_column(values: Any, texts: Sequence[str]) -> bool:
-    return isinstance(values, list) and len(values) == len(texts)
-
-
-def _key(row: Mapping[str, Any]) -> str:
-    """Return what tells the problem of a row from others: its name, or else its prompt."""
-    return str(row["problem"]) if "problem" in row else repr(row["prompt"])

@@ -98,5 +98,15 @@ def check_arguments(reward: RewardFunction, args: Any) -> None:
         )
     if method.whole_batch and args.dynamic_sample:
         raise InputError(f"--dynamic_sample must be false for {method.name}, which divides by the spread of the batch")
+    if method.whole_batch and args.world_size > 1:
+        raise InputError(
+            f"{method.name} divides by the spread of the whole batch: train in 1 process, not {args.world_size}"
+        )
+    held = args.per_device_train_batch_size * args.steps_per_generation
+    if method.whole_group and held % args.num_generations:
+        raise InputError(
+            f"{method.name} needs whole groups in one process: per_device_train_batch_size × steps_per_generation is "
+            f"{held}, and must be divisible by num_generations, {args.num_generations}"
+        )
     check(reward, args)  # they are those of TRL, and more
     reward.checked = args
