@@ -10,7 +10,7 @@ tables of their own:
     [task_settings]
     size = 7
 
-    [trainer]              # any further setting of trl.GRPOConfig
+    [trainer]              # any further setting of trl.GRPOConfig, or of verl
     epsilon_high = 0.28
 """
 
@@ -27,6 +27,7 @@ from vpo.errors import InputError, nearest
 VLLM = ("off", "colocate", "server")
 PRECISIONS = ("auto", "float32", "mixed", "bfloat16")
 TRACKERS = ("tensorboard", "wandb", "trackio")
+ENGINES = ("trl", "verl")
 EMBEDDED = "embedded"  # the model that ships with the package for the task
 
 
@@ -63,7 +64,8 @@ class TrainConfig:
         target: w*, objective → weight; the task's own by default.
         task_settings: of the task, such as size or data.
         method_settings: of the method, such as answers.
-        trainer: further settings of `trl.GRPOConfig`.
+        engine: whose trainer trains: "trl" in this process, or "verl" in an environment of its own.
+        trainer: further settings of `trl.GRPOConfig`, or of verl.
     """
 
     task: str
@@ -93,6 +95,7 @@ class TrainConfig:
     target: dict[str, float] | None = None
     task_settings: dict[str, Any] = field(default_factory=dict)
     method_settings: dict[str, Any] = field(default_factory=dict)
+    engine: str = "trl"
     trainer: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -116,7 +119,7 @@ class TrainConfig:
             raise InputError(f"top_p must be greater than 0 and at most 1, not {self.top_p}")
         if not 0 <= self.seed < 2**32:
             raise InputError(f"seed must lie in 0..{2**32 - 1}, not {self.seed}")
-        for name, allowed in (("vllm", VLLM), ("precision", PRECISIONS)):
+        for name, allowed in (("vllm", VLLM), ("precision", PRECISIONS), ("engine", ENGINES)):
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}")
         for tracker in self.report_to:

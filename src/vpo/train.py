@@ -58,6 +58,8 @@ def train(config: TrainConfig, folder: str | Path) -> Outcome:
     """Train a policy in a new run folder. What is wrong with the config is said before any step, and leaves nothing."""
     run = Run(Path(folder))
     with together():
+        if config.engine != "trl":
+            raise InputError(f"engine {config.engine!r} trains by vpo.engines.{config.engine}.launch, or vpo train")
         parts = prepare(config)
         _arguments(parts, run.folder)
         check_disk(run.folder, parts.config, parts.policy.model.num_parameters())

@@ -10,7 +10,8 @@ from tests.engines.test_trl import G, P, run_trainer
 from tests.engines.tiny import save_tiny_model
 from vpo import advantages
 from vpo.answers import write
-from vpo.engines.answer_trainer import AnswerTrainer, answer_advantages, answer_of_tokens
+from vpo.engines.answer_tokens import answer_advantages, answer_of_tokens
+from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages

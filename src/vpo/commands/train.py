@@ -10,6 +10,7 @@ from vpo.commands.arguments import Commands, add_json, add_settings, as_json, pl
 from vpo.errors import InputError
 
 if TYPE_CHECKING:
+    from vpo.engines.verl.launch import Launched
     from vpo.train import Outcome
 
 TABLES = {"set": "task_settings", "method_set": "method_settings", "trainer_set": "trainer"}
@@ -21,8 +22,8 @@ def add(commands: Commands) -> None:
         "train",
         argument_default=argparse.SUPPRESS,  # what is not given is left to the config file, then to the defaults
         help="train a policy on a task",
-        description="Train a policy on a task with a stock TRL trainer, on whatever this machine has. The run folder "
-        "holds the settings, a line of metrics a step, sampled rollouts, checkpoints and the model.",
+        description="Train a policy on a task with a stock TRL trainer on whatever this machine has, or with verl. The "
+        "run folder holds the settings, a line of metrics a step, sampled rollouts, checkpoints and the model.",
         epilog="Ctrl-C saves a checkpoint and stops. An interrupted run, killed or not, goes on with --resume RUN and "
         "ends where it would have ended; on a CPU, bit for bit.",
     )
@@ -64,7 +65,13 @@ def add(commands: Commands) -> None:
     more.add_argument(
         "--method-set", action="append", type=setting, metavar="KEY=VALUE", help="of the method: concentration=0.5"
     )
-    more.add_argument("--trainer-set", action="append", type=setting, metavar="KEY=VALUE", help="of trl.GRPOConfig")
+    more.add_argument(
+        "--trainer-set", action="append", type=setting, metavar="KEY=VALUE", help="of trl.GRPOConfig, or of verl"
+    )
+    other = command.add_argument_group("another engine")
+    other.add_argument("--engine", metavar="NAME", help="trl, or verl in an environment of its own (trl)")
+    other.add_argument("--python", metavar="PATH", help="the Python that has verl (this one)")
+    other.add_argument("--dry-run", action="store_true", help="write what verl needs and check it, do not launch")
     add_json(command)
     command.set_defaults(run=run)
 
@@ -79,18 +86,38 @@ def run(options: argparse.Namespace) -> int:
         with processes.together():
             if given:
                 raise InputError(f"a resumed run keeps its settings: give --resume {folder} without {', '.join(given)}")
-        from vpo.train import resume
-
-        return _report(resume(folder), json=options.json)
+        return _resume(folder, json=options.json)
+    verl = {name: given.pop(name) for name in ("python", "dry_run") if name in given}
     from vpo.config import config_of
     from vpo.tasks import find
-    from vpo.train import train
 
     with processes.together():
         settings, out = _settings(given)
         config = config_of(settings)
         out = out or f"runs/{find(config.task).name}-{config.method}"
+        if verl and config.engine != "verl":
+            raise InputError(f"{' and '.join(verl)} mean something with --engine verl only")
+    if config.engine == "verl":
+        from vpo.engines.verl.launch import launch
+
+        return _report_verl(launch(config, out, **verl), json=options.json)
+    from vpo.train import train
+
     return _report(train(config, out), json=options.json)
+
+
+def _resume(folder: str, *, json: bool) -> int:
+    from vpo.runs import find
+    from vpo.train import resume
+
+    with processes.together():
+        run = find(folder)
+        engine = run.config().engine
+    if engine == "verl":
+        from vpo.engines.verl.launch import relaunch
+
+        return _report_verl(relaunch(run), json=json)
+    return _report(resume(folder), json=json)
 
 
 def _settings(given: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
@@ -141,6 +168,21 @@ def _print(outcome: "Outcome", *, json: bool) -> None:
                 f"{processes.command()} train --resume {folder}"
             )
         )
+
+
+def _report_verl(launched: "Launched", *, json: bool) -> int:
+    from vpo.engines.verl.launch import COMMAND, DATA
+
+    folder, code = launched.run.folder, launched.code
+    if json:
+        print(as_json({"run": str(folder), "command": launched.command, "code": code}))
+    elif code is None:
+        print(plain(f"{folder}: checked, and not launched; {folder / DATA / COMMAND} is the command"))
+    elif code == 0:
+        print(plain(f"{folder}: verl is done, and its checkpoints are in {launched.run.checkpoints}"))
+    else:
+        print(plain(f"{folder}: verl ended with code {code}; go on with: vpo train --resume {folder}"))
+    return 0 if not code else 1
 
 
 def _names(text: str) -> list[str]:

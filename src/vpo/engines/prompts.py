@@ -46,12 +46,17 @@ def task_dataset(reward: "RewardFunction", *, evaluation: bool = False) -> "Data
     """
     from datasets import Dataset
 
+    return Dataset.from_list(task_rows(reward, evaluation=evaluation))
+
+
+def task_rows(reward: "RewardFunction", *, evaluation: bool = False) -> list[dict[str, Any]]:
+    """Return the rows of `task_dataset`."""
     if not isinstance(reward.grader, TaskGrader):
         raise InputError("task_dataset takes a reward function of a task; for your own prompts use ask_for")
     task, stated = reward.grader.task, reward.method.target_in_prompt
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, problem in reward.grader.problems.items():
         weighting = reward.deployed(name) if evaluation else reward.weighting_in_prompt(name)
         row = {"prompt": task.ask(problem, reward.method.answers, weighting), "problem": name}
         rows.append({**row, DEPLOYED: evaluation} if stated else row)
-    return Dataset.from_list(rows)
+    return rows

@@ -185,7 +185,7 @@ class RewardFunction:
         """Return what each completion of some slices of a batch is paid, and what is worth watching of them."""
         rows, _, parsed, scored, cut = (list(chain.from_iterable(each)) for each in zip(*slices, strict=True))
         rewards = self._deliver(rows, parsed, scored, step)
-        found = metrics(Scored(parsed, scored, rewards, self._groups(rows)), self.objectives, self._target)
+        found = metrics(Scored(parsed, scored, rewards, self._groups(rows)), self.objectives, self.target_of)
         return rewards, {**found, "truncated": mean(cut)} if cut else found
 
     def weighting_in_prompt(self, problem: str) -> list[float] | None:
@@ -203,7 +203,7 @@ class RewardFunction:
         """Return w*, as a problem's prompt states it in evaluation; None for methods that state none."""
         if not self.method.target_in_prompt:
             return None
-        return list(self._target(self.grader.dimensions({"problem": problem})))
+        return list(self.target_of(self.grader.dimensions({"problem": problem})))
 
     def _deliver(
         self, rows: list[dict[str, Any]], parsed: list[Answers], scored: list[Floats | None], step: int
@@ -223,7 +223,7 @@ class RewardFunction:
         for (key, deployed, (_, dimensions)), places in buckets.items():
             mask_GM = np.asarray([given(parsed[place]) for place in places])
             rewards_GMD = np.stack([matrix for place in places if (matrix := scored[place]) is not None])
-            group = Group(rewards_GMD, mask_GM, self._target(dimensions), (self.seed, step, key))
+            group = Group(rewards_GMD, mask_GM, self.target_of(dimensions), (self.seed, step, key))
             method = Grpo() if deployed else self.method  # a prompt that states w* is paid for w*
             paid = method.reward(group)
             if method.per_answer:
@@ -246,14 +246,15 @@ class RewardFunction:
             empty = np.zeros((self.method.answers, self.grader.dimensions(rows[start])))
             groups.append(np.stack([empty if matrix is None else matrix for matrix in scored[start : start + size]]))
         valid_PG = np.asarray([matrix is not None for matrix in scored]).reshape(-1, size)
-        targets = [self._target(group.shape[-1]) for group in groups]
+        targets = [self.target_of(group.shape[-1]) for group in groups]
         found_PG = advantages(self.method, groups, target=targets, valid=valid_PG)
         return [
             advantage if known else None
             for advantage, known in zip(found_PG.ravel().tolist(), valid_PG.ravel(), strict=True)
         ]
 
-    def _target(self, dimensions: int) -> Floats:
+    def target_of(self, dimensions: int) -> Floats:
+        """Return w* of a problem with so many objectives."""
         return np.full(dimensions, 1 / dimensions) if self.target is None else self.target
 
     def _in_groups(self, rows: list[dict[str, Any]]) -> bool:

@@ -1,0 +1,112 @@
+"""Checks in verl's own Python, before any GPU time is spent: ``python -m vpo.engines.verl.check FOLDER SETTING…``.
+
+It prints what it found as JSON, or one line on what is wrong, with exit code 2. `--machine` checks for what generates.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import sys
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from typing import Any
+
+from vpo.engines.verl.export import check_parquet
+from vpo.engines.verl.fitting import MODE
+from vpo.engines.verl.versions import NEEDED, RANGES, check_versions
+from vpo.errors import InputError
+
+GENERATORS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt_llm"}
+
+
+def main() -> int:
+    """Check, and print what was found."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--machine", action="store_true")
+    parser.add_argument("settings", nargs="*")
+    options = parser.parse_args()
+    try:
+        print(json.dumps(checked(options.settings, machine=options.machine)))
+    except InputError as error:
+        print(f"vpo: error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def checked(settings: list[str], *, machine: bool) -> dict[str, Any]:
+    """Check versions, the plugin, the settings, the data and the reward function, and return what was found."""
+    versions = {name: installed(name) for name in (*RANGES, *NEEDED.values(), "vpo", "torch", "ray", "vllm")}
+    check_versions(versions, sys.executable)
+    check_plugin()
+    config = compose(settings)
+    generator = config.actor_rollout_ref.rollout.name
+    if machine and importlib.util.find_spec(GENERATORS.get(generator, generator)) is None:
+        raise InputError(f"{sys.executable} has no {generator}, which is to generate: pip install 'verl[{generator}]'")
+    return {"versions": versions, "scores": check_reward(config)}
+
+
+def installed(name: str) -> str | None:
+    """Return the version of a package, None where it is not there."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def check_plugin() -> None:
+    """Refuse a verl that did not load the plugin, about which it says nothing itself."""
+    import verl  # noqa: F401  # which loads its plugins
+    from verl.trainer.ppo.v1.trainer_base import TRAINER_REGISTRY
+
+    if MODE in TRAINER_REGISTRY:
+        return
+    plugin = sys.modules.get("vpo.engines.verl.plugin")
+    if plugin is not None and plugin.FAILURE is not None:
+        raise InputError(f"verl's plugin vpo cannot be loaded ({type(plugin.FAILURE).__name__}: {plugin.FAILURE})")
+    policy = os.environ.get("VERL_USE_EXTERNAL_PLUGINS", "auto")
+    if "vpo" not in entry_points(group="verl.plugins").names:
+        raise InputError(f"verl's plugin vpo is not registered in {sys.executable}: install vpo there anew")
+    raise InputError(f"verl did not load its plugin vpo: VERL_USE_EXTERNAL_PLUGINS is {policy!r}, and must be 'auto'")
+
+
+def compose(settings: list[str]) -> Any:
+    """Return verl's config with some settings, refusing those that it does not have."""
+    from hydra import compose, initialize_config_module
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        with initialize_config_module(config_module="verl.trainer.config", version_base=None):
+            return compose("ppo_trainer", overrides=settings)
+    except (HydraException, OmegaConfBaseException) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"verl does not take these settings: {reason}") from None
+
+
+def check_reward(config: Any) -> dict[str, float]:
+    """Load the reward function as verl does, let it score an empty completion of each file, and return the scores."""
+    from pyarrow import parquet
+    from verl.trainer.ppo.reward import get_custom_reward_fn
+
+    function = get_custom_reward_fn(config)
+    if function is None:
+        raise InputError("verl has no custom reward function in these settings")
+    scores = {}
+    for name in ("train_files", "val_files"):
+        files = config.data[name]
+        for path in [files] if isinstance(files, str) else files:
+            check_parquet(path)
+            rows = next(parquet.ParquetFile(path).iter_batches(batch_size=1), None)
+            if rows is None:
+                raise InputError(f"{path}: the file holds no rows")
+            (row,) = rows.to_pylist()
+            told = {"data_source": row["data_source"], "ground_truth": row["reward_model"]["ground_truth"]}
+            try:
+                scores[path] = function(solution_str="", extra_info=row["extra_info"], **told)["score"]
+            except InputError as error:
+                raise InputError(f"{path}: its first row cannot be scored ({error})") from None
+    return scores
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""The folder that verl trains from: prompts in its Parquet schema, and all that pays what is answered to them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vpo.engines.prompts import DEPLOYED, task_rows
+from vpo.engines.reward import RewardFunction, reward_function
+from vpo.errors import InputError
+from vpo.files import new_folder, write_json
+from vpo.methods import Method
+from vpo.methods import get as get_method
+from vpo.row_files import write_rows
+from vpo.targets import weights_for
+from vpo.tasks import Task
+from vpo.tasks import get as get_task
+
+SETTINGS = "settings.json"
+TRAIN, TEST = "train.parquet", "test.parquet"
+
+# What the rows of a file must hold: columns, and fields of columns that are structs.
+SCHEMA: Mapping[str, tuple[str, ...]] = {
+    "prompt": (),
+    "data_source": (),
+    "reward_model": ("ground_truth",),
+    "extra_info": ("split", "problem", DEPLOYED),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """What pays the completions of an exported folder.
+
+    Attributes:
+        task: a name, or a .py file.
+        task_settings: of the task.
+        method: one of `vpo.methods.METHODS`.
+        method_settings: of the method.
+        target: w*, objective → weight; None for the task's own.
+        group: G, rollouts per problem.
+        seed: of the weightings that are drawn.
+        counts: how many problems of a split there are; all of one that is not named.
+        stock: whether one of verl's own trainers trains, and not the plugin's.
+    """
+
+    task: str
+    task_settings: dict[str, Any] = field(default_factory=dict)
+    method: str = "vpo"
+    method_settings: dict[str, Any] = field(default_factory=dict)
+    target: dict[str, float] | None = None
+    group: int = 8
+    seed: int = 0
+    counts: dict[str, int | None] = field(default_factory=dict)
+    stock: bool = False
+
+    def get_task(self) -> Task[Any]:
+        """Return the task."""
+        return get_task(self.task, **self.task_settings)
+
+    def get_method(self) -> Method:
+        """Return the method."""
+        return get_method(self.method, **self.method_settings)
+
+    def reward(self, split: str | None) -> RewardFunction:
+        """Return what reads and scores the answers to the problems of a split; to none, where it is not said."""
+        task = self.get_task()
+        problems = [] if split is None else task.problems(split, count=self.counts.get(split))
+        target = None if self.target is None or task.ragged else weights_for(self.target, task.names).tolist()
+        return reward_function(
+            task, self.get_method(), problems=problems, target=target, group=self.group, seed=self.seed
+        )
+
+
+def write_export(export: Export, folder: str | Path, *, train: str, test: str | None = None) -> dict[str, int]:
+    """Write a new folder, and return how many rows each of its files has.
+
+    Args:
+        export: what pays.
+        folder: that must not be there yet.
+        train: the split to train on.
+        test: the split that verl validates on, if it is to.
+    """
+    path = Path(folder)
+    if path.exists():
+        raise InputError(f"{folder}: there is something already, and nothing is overwritten: choose another folder")
+    files = {TRAIN: rows_of(export, train, evaluation=False)}
+    if test is not None:
+        files[TEST] = rows_of(export, test, evaluation=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with new_folder(path) as temporary:
+        for name, rows in files.items():
+            write_rows(temporary / name, rows)
+        write_json(temporary / SETTINGS, asdict(export))
+    return {name: len(rows) for name, rows in files.items()}
+
+
+def rows_of(export: Export, split: str, *, evaluation: bool) -> list[dict[str, Any]]:
+    """Return a row in verl's schema for each problem of a split. Structs have the same fields in every row."""
+    reward, name = export.reward(split), export.get_task().name
+    return [
+        {
+            "prompt": row["prompt"],
+            "data_source": f"vpo/{name}",
+            "ability": name,
+            # verl wants a text here; the task itself knows what is true of the problem.
+            "reward_model": {"style": "rule", "ground_truth": row["problem"]},
+            "extra_info": {"index": place, "split": split, "problem": row["problem"], DEPLOYED: evaluation},
+        }
+        for place, row in enumerate(task_rows(reward, evaluation=evaluation))
+    ]
+
+
+def read_export(folder: str | Path) -> Export:
+    """Return what an exported folder was written with."""
+    path = Path(folder) / SETTINGS
+    try:
+        return Export(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise InputError(f"{folder}: vpo export verl did not write this folder: it has no {SETTINGS}") from None
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path}: these are not the settings of an export ({error})") from None
+
+
+def check_parquet(path: str | Path) -> None:
+    """Refuse a file that is not Parquet, or lacks a column that verl or the reward function reads."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        schema = parquet.read_schema(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file (of prompts)") from None
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(f"{path}: the file is not Parquet ({str(error).splitlines()[0]})") from None
+    for column, inner in SCHEMA.items():
+        if column not in schema.names:
+            raise InputError(f"{path}: column {column} is missing; write the file with vpo export verl")
+        kind = schema.field(column).type
+        names = [each.name for each in kind] if pyarrow.types.is_struct(kind) else []
+        for name in inner:
+            if name not in names:
+                raise InputError(f"{path}: field {name} of column {column} is missing; write it with vpo export verl")
+    kind = schema.field("prompt").type
+    if not (pyarrow.types.is_list(kind) and pyarrow.types.is_struct(kind.value_type)):
+        raise InputError(f"{path}: column prompt must hold lists of chat messages, not {kind}")

@@ -1,0 +1,12 @@
+"""What verl loads when it is imported, in each of its processes: an entry point of the group `verl.plugins`.
+
+verl drops whatever a plugin raises without a word, so the reason is kept for `vpo.engines.verl.check`.
+"""
+
+FAILURE: Exception | None = None
+
+try:
+    import vpo.engines.verl.trainer  # noqa: F401  # which registers itself
+except Exception as error:
+    # Whatever it is: a verl without the packages of its own trainer, one of another version, or a defect of ours.
+    FAILURE = error
