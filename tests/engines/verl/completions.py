@@ -1,0 +1,82 @@
+"""Completions of maze problems that earn something, and what the reward function tells of them."""
+
+from random import Random
+
+import numpy as np
+
+from vpo.answers import write
+from vpo.engines.verl.export import Export, write_export
+from vpo.methods import get
+
+PROBLEMS, GROUP = 3, 4
+CARRIED = {
+    "grpo": {},
+    "dr_grpo": {},
+    "multi_rlvr": {},
+    "vpo": {},
+    "vpo_anchored": {"anchor": 0.9},
+    "goal_conditioned": {},
+}
+BY_PLUGIN = {"gdpo": {}, "maxrl": {}, "max_at_k": {}, "random_weighting": {}, "vpo_anchored": {}}
+
+
+def exported(folder, method="vpo", *, stock=False, test=False, **settings):
+    """Export some mazes, and return what pays."""
+    counts = {"train": PROBLEMS, **({"test": 2} if test else {})}
+    maze = {"size": 7, "compact": True}
+    export = Export(
+        task="maze",
+        task_settings=maze,
+        method=method,
+        method_settings=settings,
+        group=GROUP,
+        seed=5,
+        counts=counts,
+        stock=stock,
+    )
+    write_export(export, folder, train="train", test="test" if test else None)
+    return export
+
+
+def completions(export, split="train"):
+    """Return problems and completions, G of each problem; one holds no answer, and one lacks the last."""
+    task, answers, random = export.get_task(), export.get_method().answers, Random(3)
+    found = []
+    for problem in task.problems(split, count=export.counts[split]):
+        for place in range(export.group):
+            routes = task.demonstrations(problem, answers, random)
+            text = write(routes)
+            if place == 1:
+                text = text.rpartition("<")[0].rpartition("<")[0]  # without the last answer
+            found.append((problem.id, "" if place == 2 else text))
+    return found
+
+
+def expected(export, told_vectors, *, step=0, epsilon=1e-4, valid=None):
+    """Return `vpo.advantages` of vectors and masks that were scored here, (P, G) or (P, G, M)."""
+    import vpo.methods.group
+    from vpo import advantages
+
+    vectors, masks = zip(*told_vectors, strict=True)
+    shape = (PROBLEMS, export.group)
+    rewards = np.stack(vectors).reshape(*shape, *vectors[0].shape)
+    mask = np.asarray(masks).reshape(*shape, -1)
+    names = [problem.id for problem in export.get_task().problems("train", count=PROBLEMS)]
+    method = get(export.method, **export.method_settings)
+    before, vpo.methods.group.EPSILON = vpo.methods.group.EPSILON, epsilon
+    try:
+        return advantages(method, rewards, mask=mask, valid=valid, seed=export.seed, step=step, problems=names)
+    finally:
+        vpo.methods.group.EPSILON = before
+
+
+def scored(export, some):
+    """Return vectors and masks of completions, by the task itself."""
+    task, answers = export.get_task(), export.get_method().answers
+    problems = {each.id: each for each in task.problems("train", count=PROBLEMS)}
+    found = []
+    for name, text in some:
+        parsed = task.parse(text, answers)
+        vectors = task.score_all([problems[name]] * answers, parsed)
+        found.append((np.asarray(vectors, dtype=float), [answer is not None for answer in parsed]))
+    return found
