@@ -8,6 +8,9 @@ TORCH := $(VENV)/.torch-$(TORCH_VERSION)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TRAINERS := .venv-trainers
 PACKAGES := import sysconfig; print(sysconfig.get_path('purelib'))
+# verl pins another transformers, and so lives in an environment of its own.
+VERL := .venv-verl
+VERL_PIP := $(VERL)/bin/python -m pip install --quiet --disable-pip-version-check
 
 # Threads that wait in a loop for each other stall where another process has one of two cores.
 DEMO := OMP_NUM_THREADS=2 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -W ignore -m vpo
@@ -17,7 +20,7 @@ export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test lint types format bench demo demo-bandit clean
-.PHONY: trainers-env test-trainers
+.PHONY: trainers-env test-trainers verl-env test-verl
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,6 +54,23 @@ $(TRAINERS)/.ready: $(READY) environments/trainers.txt
 
 test-trainers: trainers-env  ## run the tests of other trainers' code
 	$(TRAINERS)/bin/python -m pytest tests/engines/test_openrlhf.py tests/engines/test_swift.py tests/engines/test_verifiers.py
+
+verl-env: $(VERL)/.ready  ## make .venv-verl with verl, for a CPU
+
+$(VERL)/.packages: environments/verl.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || \
+	  { echo "verl needs Python 3.11 or 3.12; set PYTHON=/path/to/python3.12"; exit 1; }
+	$(PYTHON) -m venv --clear $(VERL)
+	$(VERL_PIP) --requirement environments/verl.txt
+	@touch $@
+
+$(VERL)/.ready: $(VERL)/.packages pyproject.toml
+	$(VERL_PIP) --no-deps --editable .
+	@touch $@
+
+# Ray and others leave sockets open, which Python warns of when it ends.
+test-verl: $(VERL)/.ready  ## run the tests of verl's engine, with verl itself
+	$(VERL)/bin/python -m pytest -W ignore tests/engines/verl
 
 lint: $(READY)  ## check style
 	$(BIN)/ruff check .
@@ -91,4 +111,4 @@ demo-bandit: $(READY)  ## the same without a language model, in numpy alone: sec
 	$(BIN)/vpo diagnose bandit/vpo.jsonl
 
 clean:  ## remove .venv and everything made
-	rm -rf $(VENV) $(TRAINERS) demo bandit .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRAINERS) $(VERL) demo bandit .mypy_cache .pytest_cache .ruff_cache .hypothesis

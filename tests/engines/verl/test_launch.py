@@ -121,13 +121,13 @@ def test_a_plugin_that_did_not_load_is_named(no_plugin):
     plugin = ModuleType("vpo.engines.verl.plugin")
     plugin.FAILURE = ImportError("no module named transfer_queue")
     no_plugin.setitem(sys.modules, plugin.__name__, plugin)
-    with pytest.raises(InputError, match="plugin vpo cannot be loaded .ImportError: no module named transfer_queue"):
+    with pytest.raises(InputError, match=r"plugin vpo cannot be loaded .ImportError: no module named transfer_queue"):
         check.check_plugin()
 
 
 def test_a_plugin_that_is_not_there_is_named(no_plugin):
     no_plugin.setattr(check, "entry_points", lambda group: type("Points", (), {"names": set()}))
-    with pytest.raises(InputError, match="verl's plugin vpo is not registered in .*: install vpo there anew"):
+    with pytest.raises(InputError, match=r"verl's plugin vpo is not registered in .*: install vpo there anew"):
         check.check_plugin()
     no_plugin.setattr(check, "entry_points", lambda group: type("Points", (), {"names": {"vpo"}}))
     no_plugin.setenv("VERL_USE_EXTERNAL_PLUGINS", "none")
