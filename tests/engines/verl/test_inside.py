@@ -193,9 +193,9 @@ def put(queue, export, tokenizer, partition, lost=(), unknown=()):
             response_mask=[0] if filling else [1] * len(ids),
             metrics=AgentLoopMetrics(),
             num_turns=2,
+            reward_score=0.0 if filling else told["score"],
+            extra_fields={"reward_extra_info": told},
         )
-        output.reward_score = 0.0 if filling else told["score"]
-        output.extra_fields["reward_extra_info"] = told
         group = "pad" if filling else f"group{place // GROUP}"
         fields.append({**output.as_dict(), "uid": group, "session_id": place})
         keys.append(f"{group}_{place}_0")

@@ -1,4 +1,4 @@
-"""Checks in verl's own Python, before any GPU time is spent: ``python -m vpo.engines.verl.check FOLDER SETTING…``.
+"""Checks in verl's own Python, before any GPU time is spent: ``python -m vpo.engines.verl.check SETTING…``.
 
 It prints what it found as JSON, or one line on what is wrong, with exit code 2. `--machine` checks for what generates.
 """

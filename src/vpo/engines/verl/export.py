@@ -67,7 +67,7 @@ class Export:
         """Return what reads and scores the answers to the problems of a split; to none, where it is not said."""
         task = self.get_task()
         problems = [] if split is None else task.problems(split, count=self.counts.get(split))
-        target = None if self.target is None or task.ragged else weights_for(self.target, task.names).tolist()
+        target = None if self.target is None else weights_for(self.target, task.names).tolist()
         return reward_function(
             task, self.get_method(), problems=problems, target=target, group=self.group, seed=self.seed
         )

@@ -66,7 +66,7 @@ def launch(config: TrainConfig, folder: str | Path, *, python: str | None = None
     check_versions(_versions(python), python)
     check_engine(config)
     given = config
-    config, task, found = resolve(given)
+    config, _, found = resolve(given)
     config = replace(config, micro_batch=given.micro_batch, precision=given.precision)  # verl chooses its own
     method = get_method(config.method, **config.method_settings)
     export = Export(
@@ -74,7 +74,7 @@ def launch(config: TrainConfig, folder: str | Path, *, python: str | None = None
         task_settings=config.task_settings,
         method=config.method,
         method_settings=config.method_settings,
-        target=None if task.ragged else config.target,
+        target=config.target,
         group=config.group,
         seed=config.seed,
         counts={config.split: config.problems},
@@ -107,9 +107,18 @@ def relaunch(run: Run) -> Launched:
 def _start(run: Run, command: Sequence[str]) -> int:
     with run.held():
         run.note_beginning({"began": now()})
-        code = subprocess.run(command, cwd=run.folder).returncode
+        code = _wait(subprocess.Popen(command, cwd=run.folder))
         run.note({"ended": now(), "code": code})
     return code
+
+
+def _wait(process: "subprocess.Popen[bytes]") -> int:
+    """Wait for verl to end, which Ctrl-C reaches as well: it stops its own processes, and must not be killed at it."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
 
 
 def _found(python: str | None) -> str:
