@@ -1,11 +1,18 @@
 """From what the reward function told to advantages, without verl."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests.engines.verl.completions import BY_PLUGIN, CARRIED, GROUP, completions, expected, exported, scored
+from tests.tasks import ragged
+from vpo import advantages
+from vpo.answers import write
 from vpo.engines.verl.advantages import read_rollout, rollout_advantages, rollout_metrics
+from vpo.engines.verl.export import Export, read_export, write_export
 from vpo.engines.verl.reward import Scorer
+from vpo.methods import METHODS
 
 pytest.importorskip("pyarrow")
 
@@ -59,3 +66,28 @@ def test_objectives_are_logged_as_by_other_engines(tmp_path):
     vectors = np.concatenate([each for each, _ in scored(export, completions(export))])
     assert found["vpo/objective/gold"] == pytest.approx(vectors[:, 1].mean())
     assert {"vpo/set_reward", "vpo/diversity", "vpo/parse_rate", "vpo/groups_without_spread"} <= found.keys()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_problems_may_differ_in_their_objectives(method, tmp_path):
+    """Of 2, 4 and 1 bits; the first answer of each completion of the last has a score that nobody knows."""
+    task, names = str(Path(ragged.__file__)), ("b2", "b4", "b1")
+    export = Export(task=task, method=method, group=3, seed=5, counts={"train": 3})
+    assert write_export(export, tmp_path / "out", train="train") == {"train.parquet": 3}
+    answers = export.get_method().answers
+    sets = {"b2": (["10", "01", "00"], ["00"] * 3, ["11"] * 3), "b4": (["1111"] * 3, ["0000", "1000"], ["0100"] * 3)}
+    sets["b1"] = (["?"] * 3,) * 3
+    scorer, rollouts = Scorer(read_export(tmp_path / "out")), []
+    for name in names:
+        for texts in sets[name]:
+            told = scorer.score(write(texts[:answers]), "train", name, deployed=False)
+            assert told["known"] == (name != "b1")
+            assert not any(key.startswith("objective/") for key in told)
+            rollouts.append(read_rollout(name, told, answers))
+    found = rollout_advantages(export.reward(None), rollouts, 3, 0)
+    groups = [np.stack([each.vectors for each in rollouts[start : start + 3]]) for start in (0, 3)]
+    masks = [np.stack([each.there for each in rollouts[start : start + 3]]) for start in (0, 3)]
+    due = advantages(export.get_method(), groups, mask=masks, seed=5, problems=names[:2])
+    np.testing.assert_allclose(found[:6].reshape(due.shape), due, atol=1e-12)
+    assert (found[6:] == 0).all()
+    assert rollout_metrics(export.reward(None), rollouts)["vpo/unknown"] == 3
