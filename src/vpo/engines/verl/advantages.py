@@ -88,7 +88,8 @@ def rollout_metrics(reward: RewardFunction, rollouts: Sequence[Rollout]) -> dict
         rewards=[None if each.vectors is None else each.score for each in rollouts],
         groups=groups_of(rollouts),
     )
-    return {f"vpo/{name}": value for name, value in metrics(batch, reward.objectives, reward.target_of).items()}
+    found = metrics(batch, reward.objectives, reward.target_of)
+    return {f"vpo/{name}": each.value for name, each in found.items()}
 
 
 def groups_of(rollouts: Sequence[Rollout]) -> list[list[int]]:
