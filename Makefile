@@ -87,6 +87,7 @@ bench: $(READY)  ## time the core, the tasks and a training step (the sandbox: b
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python -W ignore benchmarks/train.py
+	$(BIN)/python -W ignore benchmarks/scale.py
 
 .PRECIOUS: demo/%/model
 # Interrupted, it goes on where it was; done once, it shows the comparison again.
