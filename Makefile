@@ -20,7 +20,7 @@ export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test lint types format bench demo demo-bandit clean
-.PHONY: trainers-env test-trainers verl-env test-verl
+.PHONY: trainers-packages trainers-env test-trainers verl-packages verl-env test-verl
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,18 +42,25 @@ $(READY): $(TORCH) pyproject.toml
 test: $(READY)  ## run the tests
 	$(BIN)/python -m pytest
 
+trainers-packages: $(TRAINERS)/.packages
+
 trainers-env: $(TRAINERS)/.ready  ## make .venv-trainers: OpenRLHF, ms-swift and verifiers beside .venv
 
 # The packages of .venv are seen from there, after its own: without them it is 244 MB and half a minute.
-$(TRAINERS)/.ready: $(READY) environments/trainers.txt
+$(TRAINERS)/.packages: $(READY) environments/trainers.txt
 	$(BIN)/python -m venv --clear $(TRAINERS)
 	$(TRAINERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r environments/trainers.txt
+	@touch $@
+
+$(TRAINERS)/.ready: $(TRAINERS)/.packages
 	@echo "import site; site.addsitedir('$$($(BIN)/python -c "$(PACKAGES)")')" \
 	  > "$$($(TRAINERS)/bin/python -c "$(PACKAGES)")/beside.pth"
 	@touch $@
 
 test-trainers: trainers-env  ## run the tests of other trainers' code
 	$(TRAINERS)/bin/python -m pytest tests/engines/test_openrlhf.py tests/engines/test_swift.py tests/engines/test_verifiers.py
+
+verl-packages: $(VERL)/.packages
 
 verl-env: $(VERL)/.ready  ## make .venv-verl with verl, for a CPU
 

@@ -238,6 +238,10 @@ def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, cap
     results = json.loads((out / "results.json").read_text())
     assert {name: len(seeds) for name, seeds in results["seeds"].items()} == dict.fromkeys(results["names"], 2)
     assert results["rates"]["vpo"] == {"rate": 1e-4, "validation": {}}
+    page = json.loads(re.search(r'id="data">(.*?)</script>', (out / "report.html").read_text(), re.DOTALL).group(1))
+    (drawn,) = [table for table in page["tables"] if table["title"].startswith("Every seed")]
+    assert drawn["head"][:3] == ["run", "seed", "pool"]
+    assert [row[1:3] for row in drawn["rows"] if row[0] == "vpo"] == [[1, 1], [1, 2]]
     assert results["costs"]["vpo"]["rollouts"] == 4
     run = out / "runs" / "vpo-0.0001-1"
     first, second = (json.loads((run / place / "eval.json").read_text()) for place in (".", "evaluations/2"))
@@ -257,6 +261,8 @@ def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, cap
         (["toolrl"], "toolrl needs a language model to start from: give --model"),
         (["toolrl", "--model", "m", "--size", "9"], "reproduce toolrl has no --size"),
         (["toolrl", "--model", "m", "--rates", "1e-5,1e-6"], "toolrl has no validation problems to choose a rate on"),
+        (["toolrl", "--model", "m", "--validation", "9"], "toolrl has no validation problems to choose a rate on"),
+        (["toolrl", "--model", "m", "--warm-problems", "0"], "problems must be 1 or more, not 0"),
         (["maze", "--warm-sets", "3"], "reproduce maze has no --warm-sets"),
         (["maze", "--data", "there"], "reproduce maze has no settings of the task but --size"),
         (["chess", "--model", "m"], "task 'chess' is not known"),

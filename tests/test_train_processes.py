@@ -133,6 +133,19 @@ def test_settings_that_do_not_fit_are_one_line(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_only_training_is_shared_between_processes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert processes.count() == 1  # a scheduler says so, and no launcher
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setenv("RANK", "0")
+    assert main(["reproduce", "maze", "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == "vpo: error: this command runs in 1 process, not 2: start it without a launcher\n"
+    monkeypatch.setenv("RANK", "1")
+    assert main(["tasks"]) == 2
+    assert capsys.readouterr().err == ""  # the other says it
+    assert not list(tmp_path.iterdir())
+
+
 def test_another_number_of_processes_is_refused(two, tmp_path, capsys):
     shutil.copytree(two, tmp_path / "run", ignore=shutil.ignore_patterns("model"))
     assert main(["train", "--resume", str(tmp_path / "run")]) == 2

@@ -1,5 +1,6 @@
 """`python -m vpo` is `vpo`."""
 
 from vpo.cli import main
+from vpo.processes import end
 
-raise SystemExit(main())
+end(main())

@@ -24,7 +24,7 @@ from vpo.commands import (
     warmup,
 )
 from vpo.errors import InputError
-from vpo.processes import OtherProcessError
+from vpo.processes import OtherProcessError, check_alone
 
 # What the extra `train` brings, and the lean core does without.
 TRAIN = ("torch", "transformers", "tokenizers", "trl", "datasets", "accelerate", "peft")
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
     try:
+        if options.run is not train.run:
+            check_alone("this command")
         code: int = options.run(options)
         sys.stdout.flush()
     except OtherProcessError:

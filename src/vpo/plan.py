@@ -3,13 +3,16 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vpo.config import TrainConfig
 from vpo.errors import InputError
 from vpo.methods import METHODS
 from vpo.methods import get as get_method
 from vpo.tasks.maze.world import check_size
+
+if TYPE_CHECKING:
+    from vpo.policies.warmup import Warmup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,9 +227,10 @@ class LanguagePlan(Plan):
         """Refuse a plan without a model, and rates to choose from, for which there are no problems."""
         if not self.model:
             raise InputError(f"{self.task} needs a language model to start from: give --model")
-        if len(self.rates) > 1:
+        if len(self.rates) > 1 or self.validation:
             raise InputError(f"{self.task} has no validation problems to choose a rate on: give one rate")
         super().__post_init__()
+        self.warmup()  # refuses numbers that mean nothing
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -235,23 +239,31 @@ class LanguagePlan(Plan):
 
     def start(self, folder: Path) -> str:
         """Return the model, warmed up if it is not there."""
-        from vpo.policies.warmup import OWN, Warmup, warm_up
+        from vpo.policies.warmup import warm_up
 
-        if self.warm_singles + self.warm_sets == 0:
+        warmup = self.warmup()
+        if warmup is None:
             return self.model
         if not folder.is_dir():
-            answers = max(get_method(name, **settings).answers for name, settings in map(split_method, self.methods))
-            warmup = Warmup(
-                answers=max(answers, 2),
-                source=OWN,
-                singles=self.warm_singles,
-                steps=self.warm_sets,
-                problems=self.warm_problems,
-                learning_rate=self.warm_rate,
-                tokens_per_answer=self.tokens_per_answer,
-            )
             warm_up(self.model, self.task, self.task_settings, folder, warmup)
         return str(folder)
+
+    def warmup(self) -> "Warmup | None":
+        """Return what the warm-up is made of; None for none."""
+        from vpo.policies.warmup import OWN, Warmup
+
+        if self.warm_singles == 0 == self.warm_sets:
+            return None
+        answers = max(get_method(name, **settings).answers for name, settings in map(split_method, self.methods))
+        return Warmup(
+            answers=max(answers, 2),
+            source=OWN,
+            singles=self.warm_singles,
+            steps=self.warm_sets,
+            problems=self.warm_problems,
+            learning_rate=self.warm_rate,
+            tokens_per_answer=self.tokens_per_answer,
+        )
 
     @property
     def sampling(self) -> dict[str, Any]:

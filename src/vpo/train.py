@@ -23,7 +23,7 @@ from vpo.methods import get as get_method
 from vpo.policies import Located, Policy, absolute, load, locate
 from vpo.policies.card import write_card
 from vpo.policies.format import TOKENS_PER_ANSWER, PromptFormat
-from vpo.processes import is_main, together
+from vpo.processes import is_main, main_says, together
 from vpo.runs import Run
 from vpo.targets import scaled, weights_for
 from vpo.tasks import Task
@@ -84,8 +84,9 @@ def resume(folder: str | Path) -> Outcome:
     with together():
         run = runs.find(folder)
         config = run.config()
-        if run.finished:
-            return Outcome(run, config.steps, finished=True)
+    if main_says(run.finished):
+        return Outcome(run, config.steps, finished=True)
+    with together():
         _check_processes(run)
         parts = prepare(config)
     return _go_on(run, parts)
@@ -169,7 +170,7 @@ def _go_on(run: Run, parts: Parts) -> Outcome:
         with together():
             if is_main():
                 held.enter_context(run.held())
-        if run.finished:  # by the process that held it before
+        if main_says(run.finished):  # by whoever held it before
             return Outcome(run, parts.config.steps, finished=True)
         try:
             done = _train_steps(run, parts)
@@ -186,8 +187,8 @@ def _train_steps(run: Run, parts: Parts) -> int:
     from vpo.engines.watch import Watch
 
     config = parts.config
+    step, checkpoint = main_says(run.latest_checkpoint()) or (0, None)
     with together():
-        step, checkpoint = run.latest_checkpoint() or (0, None)
         if is_main():
             _begin(run, step)
     args = _arguments(parts, run.folder)

@@ -9,11 +9,12 @@ pytest.importorskip("transformers")
 from transformers import set_seed
 
 from vpo.cli import main
-from vpo.policies import load, locate
+from vpo.policies import load, locate, warmup
 from vpo.policies.maze import make_model, make_tokenizer, shape_for
 from vpo.policies.supervised import encode
 from vpo.policies.warmup import Warmup, _own, warm_up
 from vpo.tasks.maze import MazeTask
+from vpo.tasks.toolrl import Call, ToolProblem, ToolrlTask, read_answer
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -56,6 +57,25 @@ def test_own_answers_are_put_together_into_sets_of_different_ones():
     for problem, answers in sets:
         assert problem in problems
         assert len({task.normal_form(answer) for answer in answers}) == 3
+
+
+def test_text_that_is_no_answer_is_not_learned(monkeypatch):
+    form = '<think> so </think>\n<tool_call>\n{"name": "f", "parameters": {"x": 1}}\n</tool_call>'
+    calls = [form, form.replace("1", "2")]
+    problem = ToolProblem("one", ({"role": "user", "content": "f(1)"},), (Call("f", {"x": 1}),), calls[0])
+    draws = [calls[0], "<think> cut off", calls[1], "I am sorry", calls[0], calls[0].replace("so", "thus")]
+    monkeypatch.setattr(warmup, "complete", lambda _, prompts, *__: [(text, 9) for text in draws[: len(prompts)]])
+    ((_, answers),) = _own(None, ToolrlTask(), [problem], Warmup(answers=2, source="own"))
+    assert {read_answer(answer).calls[0].parameters["x"] for answer in answers} == {1, 2}
+    with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 67% of whose single"):
+        _own(None, ToolrlTask(), [problem], Warmup(answers=3, source="own"))
+
+
+def test_single_answers_alone_can_be_learned(untrained, tmp_path):
+    few = Warmup(singles=3, steps=0, batch=4, micro_batch=4, tokens_per_answer=8)
+    done = warm_up(untrained, "maze", TASK, tmp_path / "warm", few)
+    assert done["sets"] == 0
+    assert len(done["loss"]) == 3
 
 
 def test_a_model_without_answers_is_told(untrained, tmp_path):

@@ -90,7 +90,9 @@ def run(options: argparse.Namespace) -> int:
     write_json(folder / RESULTS, data)
     title = f"{plan.title}: every method, {plan.seeds} seeds, {plan.evaluations} pools of each"
     page = page_data(comparison, curves_of(comparison), evaluations, results["names"], title, command_line())
-    page["tables"] += [seed_table(results["seeds"]), *([rate_table(results["rates"])] if len(plan.rates) > 1 else [])]
+    page["tables"].append(seed_table(results["seeds"], plan.evaluations))
+    if len(plan.rates) > 1:
+        page["tables"].append(rate_table(results["rates"]))
     write_page(folder / "report.html", page)
     write_text(folder / "tables.md", markdown(page["tables"]))
     if options.json:

@@ -98,6 +98,7 @@ def run(options: argparse.Namespace) -> int:
         if verl and config.engine != "verl":
             raise InputError(f"{' and '.join(verl)} mean something with --engine verl only")
     if config.engine == "verl":
+        processes.check_alone("vpo train --engine verl")
         from vpo.engines.verl.launch import launch
 
         return _report_verl(launch(config, out, **verl), json=options.json)
@@ -114,6 +115,7 @@ def _resume(folder: str, *, json: bool) -> int:
         run = find(folder)
         engine = run.config().engine
     if engine == "verl":
+        processes.check_alone("vpo train --engine verl")
         from vpo.engines.verl.launch import relaunch
 
         return _report_verl(relaunch(run), json=json)

@@ -113,6 +113,7 @@ class RewardFunction:
         self.target, self.group, self.seed = target, group, seed
         self.low_calls = 0
         self.checked: Any = None  # the arguments of the trainer that called last
+        self.evaluating = False  # as it did
         self.longest: int | None = None  # max_completion_length, known once a config was checked
         self.by_answer: Floats = np.zeros((0, method.answers))  # of the last batch, where each answer earns by itself
         self.observer: Observer | None = None
@@ -159,8 +160,9 @@ class RewardFunction:
         return rewards
 
     def _check(self, trainer: Any) -> None:
-        """Refuse a trainer that does not fit, once."""
+        """Refuse a trainer that does not fit, once, and note whether it trains or evaluates."""
         args = getattr(trainer, "args", None)
+        self.evaluating = args is not None and not trainer.model.training
         if args is not None and self.checked is not args:
             check(self, args)
             check_trainer(self, trainer)
@@ -264,7 +266,8 @@ class RewardFunction:
     @property
     def _size(self) -> int:
         """Of a group: the trainer's, if it is known; 0 if not."""
-        return getattr(self.checked, "num_generations", self.group) or 0
+        evaluated = getattr(self.checked, "num_generations_eval", None) if self.evaluating else None
+        return evaluated or getattr(self.checked, "num_generations", self.group) or 0
 
     def _groups(self, rows: list[dict[str, Any]]) -> list[list[int]]:
         """Return the places of each group: by its size where that is known, else by problem."""

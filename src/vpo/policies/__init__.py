@@ -74,6 +74,11 @@ def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located
     path = embedded(name, **settings) if model == EMBEDDED else model
     if is_run(path):
         run = Run(Path(path))
+        if run.config().engine == "verl":
+            raise InputError(
+                f"{model}: verl's checkpoints are to be merged first: python -m verl.model_merger merge --backend fsdp "
+                f"--local_dir {run.checkpoints}/global_step_N/actor --target_dir merged; then give merged"
+            )
         if not run.finished:
             raise InputError(f"{model}: this run is not finished; go on with it by vpo train --resume {model}")
         path = str(run.model)

@@ -35,7 +35,7 @@ class Warmup:
         source: where the answers come from: the task's "demonstrations", or the best of the model's "own" single ones.
         singles: steps on single gold answers of all problems, before; then half of what follows is such answers, too.
         problems: how many to learn sets from.
-        steps: of training on sets.
+        steps: of training on sets; 0 for single answers alone.
         batch: sets a step.
         micro_batch: sets in one backward pass.
         learning_rate: its peak.
@@ -56,9 +56,10 @@ class Warmup:
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
-        for name in ("problems", "steps", "batch", "micro_batch", "tokens_per_answer"):
+        for name in ("problems", "batch", "micro_batch", "tokens_per_answer"):
             whole_number(getattr(self, name), name, 1)
         whole_number(self.singles, "singles", 0)
+        whole_number(self.steps, "steps", 0 if self.singles else 1)
         if whole_number(self.answers, "answers") < 2:
             raise InputError(f"answers must be 2 or more, a set, not {self.answers}")
         if self.source not in (DEMONSTRATIONS, OWN):
@@ -88,20 +89,16 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
     before = readable(policy, task, warmup)
     singles = _singles(policy, task) if warmup.singles else []
     with disk_full(Path(out).parent, hint="make room, and warm up again"), new_folder(Path(out)) as folder:
-        if singles:
-            _learn(policy, singles, folder, warmup, warmup.singles)
-        if warmup.source == DEMONSTRATIONS:
-            sets = _demonstrated(task, problems, warmup)
-        else:
-            sets = _own(policy, task, problems, warmup)
+        losses = _learn(policy, singles, folder, warmup, warmup.singles) if singles else []
+        sets = _sets(policy, task, problems, warmup) if warmup.steps else []
         rows = [
             encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets
         ]
-        if len(rows) < warmup.batch:
-            raise InputError(f"batch must be at most {len(rows)}, the sets that there are, not {warmup.batch}")
+        rows += Random(f"kept singles {warmup.seed}").sample(singles, min(len(rows), len(singles)))
+        if warmup.steps and len(rows) < warmup.batch:
+            raise InputError(f"batch must be at most {len(rows)}, the examples that there are, not {warmup.batch}")
         repeated = [any(duplicates(answers, task.normal_form)) for _, answers in sets]
-        kept = Random(f"kept singles {warmup.seed}").sample(singles, min(len(rows), len(singles)))
-        losses = _learn(policy, [*rows, *kept], folder, warmup, warmup.steps)
+        losses += _learn(policy, rows, folder, warmup, warmup.steps) if warmup.steps else []
         after = readable(policy, task, warmup)
         policy.model.save_pretrained(folder)
         policy.tokenizer.save_pretrained(folder)
@@ -112,8 +109,8 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
             example=task.ask(problems[0], warmup.answers),
         ).save(folder)
     return {
-        "sets": len(rows),
-        "sets_that_repeat": sum(repeated) / len(repeated),
+        "sets": len(sets),
+        "sets_that_repeat": sum(repeated) / max(1, len(repeated)),
         "loss": losses,
         "readable_before": before,
         "readable_after": after,
@@ -153,6 +150,13 @@ def readable(policy: Policy, task: Task[Any], warmup: Warmup) -> float:
     return sum(answer is not None for answers in found for answer in answers) / (len(found) * warmup.answers)
 
 
+def _sets(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:
+    """Return problems, each with a set of answers to learn."""
+    if warmup.source == DEMONSTRATIONS:
+        return _demonstrated(task, problems, warmup)
+    return _own(policy, task, problems, warmup)
+
+
 def _demonstrated(task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:
     random = Random(f"warm-up {warmup.seed}")
     return [(problem, task.demonstrations(problem, warmup.answers, random)) for problem in problems]
@@ -168,27 +172,27 @@ def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmu
     sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer, seed=warmup.seed, batch=256)
     found = [task.parse(text, 1)[0] for text, _ in complete(policy, prompts, sampling)]
     vectors = task.score_all([problem for problem in problems for _ in range(draws)], found)
+    drawn = list(zip(found, vectors, strict=True))
     random = Random(f"own answers {warmup.seed}")
-    sets = []
+    sets, read = [], 0
     for place, problem in enumerate(problems):
         weights_D = weights_for(task.target, task.names_of(problem))
-        given = {
-            answer: -1.0 if vector is None else float(weights_D @ np.asarray(vector))
-            for answer, vector in zip(
-                found[place * draws : (place + 1) * draws], vectors[place * draws : (place + 1) * draws], strict=True
-            )
-            if answer is not None
+        # Text that is no answer would count as a different one, and be learned.
+        worth = {
+            answer: float(weights_D @ np.asarray(vector))
+            for answer, vector in drawn[place * draws : (place + 1) * draws]
+            if answer is not None and vector is not None and task.normal_form(answer) is not None
         }
-        ordered = sorted(given, key=given.__getitem__, reverse=True)
+        read += sum(answer in worth for answer, _ in drawn[place * draws : (place + 1) * draws])
+        ordered = sorted(worth, key=worth.__getitem__, reverse=True)
         repeated = duplicates(ordered, task.normal_form)
         different = [answer for answer, again in zip(ordered, repeated, strict=True) if not again]
         if len(different) >= warmup.answers:
             sets.append((problem, random.sample(different[: warmup.answers], warmup.answers)))
     if not sets:
-        read = sum(answer is not None for answer in found) / len(found)
         raise InputError(
-            f"no problem has {warmup.answers} different answers of the model's own, {read:.0%} of whose single answers "
-            f"could be read: learn from the task's {DEMONSTRATIONS}, or raise tokens_per_answer"
+            f"no problem has {warmup.answers} different answers of the model's own, {read / len(found):.0%} of whose "
+            f"single answers could be read: learn from the task's {DEMONSTRATIONS}, or raise tokens_per_answer"
         )
     return sets
 

@@ -256,23 +256,25 @@ def _cell(value: Interval | None, *, mark: bool = False) -> dict[str, Any] | Non
     return {**asdict(value), "certain": mark and value.certain}
 
 
-def seed_table(seeds: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, Any]:
-    """Return a table with a row for each seed of each run.
+def seed_table(seeds: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]], pools: int = 1) -> dict[str, Any]:
+    """Return a table with a row for each pool of each seed of each run.
 
     Args:
-        seeds: for each run, for each seed, its measures: section, by, at and mean.
+        seeds: for each run, for each seed and each of its pools, the measures: section, by, at and mean.
+        pools: of each seed.
     """
     found = [
-        (name, seed, {(each["section"], each["by"], each["at"]): each["mean"] for each in measures})
+        ([name, place // pools + 1, *([place % pools + 1] if pools > 1 else [])], means)
         for name, group in seeds.items()
-        for seed, measures in enumerate(group, start=1)
+        for place, measures in enumerate(group)
+        if (means := {(each["section"], each["by"], each["at"]): each["mean"] for each in measures})
     ]
-    shown = [key for key in SUMMARY if all(key in means for _, _, means in found)]
-    head = ["run", "seed", *(_short(Measure(*key, values=(), differences=())) for key in shown)]
+    shown = [key for key in SUMMARY if all(key in means for _, means in found)]
+    head = ["run", "seed", *(["pool"] if pools > 1 else [])]
     return {
-        "title": "Every seed",
-        "head": head,
-        "rows": [[name, seed, *(means[key] for key in shown)] for name, seed, means in found],
+        "title": "Every seed" if pools == 1 else "Every seed, and every pool drawn of it",
+        "head": [*head, *(_short(Measure(*key, values=(), differences=())) for key in shown)],
+        "rows": [[*name, *(means[key] for key in shown)] for name, means in found],
     }
 
 

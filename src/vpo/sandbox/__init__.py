@@ -63,7 +63,8 @@ class Sandbox:
 
         Args:
             limits: of each program.
-            workers: how many programs run at once; as many as there are cores by default.
+            workers: how many programs run at once; by default as many as there are cores, shared with the other
+                processes of a launcher.
             wall: "bubblewrap" or "landlock"; the first that works by default.
             unsafe: whether to run programs without walls where there is none.
         """
@@ -71,7 +72,8 @@ class Sandbox:
         self.wall = WALLS[wall] if wall else find_wall(unsafe=unsafe)
         if wall and (problem := trouble(self.wall)):
             raise InputError(f"sandbox: {wall} does not work here: {problem}")
-        self.workers = whole_number(workers, "workers", 1) if workers else len(os.sched_getaffinity(0))
+        share = len(os.sched_getaffinity(0)) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        self.workers = whole_number(workers, "workers", 1) if workers else max(1, share)
         self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="sandbox")
 
     def judge(self, program: Program, cases: Sequence[Case]) -> list[Verdict]:

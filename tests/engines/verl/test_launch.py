@@ -1,7 +1,10 @@
 """What is wrong with a verl environment: one line, before anything is spent, and nothing is left behind."""
 
+import os
 import stat
+import subprocess
 import sys
+import time
 from types import ModuleType
 
 import pytest
@@ -84,6 +87,35 @@ def test_a_run_is_written_checked_and_launched(tmp_path, capsys):
     assert main(["train", "--resume", str(out)]) == 0
     assert (tmp_path / "called").read_text().splitlines()[1:] == ["vpo.engines.verl.check", "verl.trainer.main_ppo"]
     assert "verl is done" in capsys.readouterr().out
+    assert main(["train", "--resume", str(out)]) == 0  # it is not launched again
+    assert len((tmp_path / "called").read_text().splitlines()) == 3
+    assert main(["eval", str(out)]) == 2
+    assert "verl's checkpoints are to be merged first: python -m verl.model_merger" in capsys.readouterr().err
+
+
+def test_verl_is_checked_where_it_is_launched(tmp_path, monkeypatch):
+    python = fake_python(tmp_path, answers(GOOD, f"pwd >> {tmp_path}/places; echo '{{\"versions\": {{}}}}'"))
+    assert main([*TRAIN, "--python", python, "--out", str(tmp_path / "run")]) == 0
+    assert (tmp_path / "places").read_text().splitlines() == [str(tmp_path / "run")] * 2
+
+
+def test_verl_does_not_outlive_what_launched_it(tmp_path):
+    waits = f"case $2 in *check) echo '{{\"versions\": {{}}}}';; *) echo $$ > {tmp_path}/verl; exec sleep 300;; esac"
+    python = fake_python(tmp_path, answers(GOOD, waits))
+    command = [sys.executable, "-W", "ignore", "-m", "vpo", *TRAIN, "--python", python, "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    try:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "verl").is_file() or not (tmp_path / "verl").read_text():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.terminate()
+        assert process.wait(60) == 1
+    finally:
+        process.kill()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "verl").read_text()), 0)
 
 
 @pytest.mark.parametrize(

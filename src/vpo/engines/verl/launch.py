@@ -3,9 +3,12 @@
 import json
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -89,7 +92,7 @@ def launch(config: TrainConfig, folder: str | Path, *, python: str | None = None
         )
         command = [python, "-m", MODULE, *settings]
         write_text(data / COMMAND, shlex.join(command) + "\n")
-        facts = _check(python, settings, machine=not dry_run)
+        facts = _check(run, python, settings, machine=not dry_run)
     except BaseException:
         shutil.rmtree(run.folder)  # nothing was trained, and the name is free again
         raise
@@ -98,16 +101,20 @@ def launch(config: TrainConfig, folder: str | Path, *, python: str | None = None
 
 
 def relaunch(run: Run) -> Launched:
-    """Start verl on a run again, which goes on from its own newest checkpoint."""
+    """Start verl on a run again, which goes on from its own newest checkpoint; not on one that verl went through."""
     command = shlex.split((run.folder / DATA / COMMAND).read_text(encoding="utf-8"))
-    _check(command[0], command[3:], machine=True)
+    if run.notes().get("code") == 0:
+        return Launched(run, command, 0)
+    _check(run, command[0], command[3:], machine=True)
     return Launched(run, command, _start(run, command))
 
 
 def _start(run: Run, command: Sequence[str]) -> int:
     with run.held():
         run.note_beginning({"began": now()})
-        code = _wait(subprocess.Popen(command, cwd=run.folder))
+        process = subprocess.Popen(command, cwd=run.folder)
+        with _forwarding(process):
+            code = _wait(process)
         run.note({"ended": now(), "code": code})
     return code
 
@@ -119,6 +126,24 @@ def _wait(process: "subprocess.Popen[bytes]") -> int:
             return process.wait()
         except KeyboardInterrupt:
             continue
+
+
+@contextmanager
+def _forwarding(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """Hand on what asks this process to end, so that verl never outlives the lock of its run."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def hand_on(number: int, frame: Any) -> None:
+        process.send_signal(signal.SIGTERM)
+
+    before = {number: signal.signal(number, hand_on) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _found(python: str | None) -> str:
@@ -138,10 +163,10 @@ def _versions(python: str) -> dict[str, str | None]:
     return found
 
 
-def _check(python: str, settings: Sequence[str], *, machine: bool) -> dict[str, Any]:
-    """Run the checks in verl's Python, and return what they found."""
+def _check(run: Run, python: str, settings: Sequence[str], *, machine: bool) -> dict[str, Any]:
+    """Run the checks in verl's Python, where verl will run, and return what they found."""
     command = [python, "-m", "vpo.engines.verl.check", *(["--machine"] if machine else []), "--", *settings]
-    ended = subprocess.run(command, capture_output=True, text=True)
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=run.folder)
     last = _last_line(ended.stderr)
     if ended.returncode == 2 and last.startswith("vpo: error: "):
         raise InputError(last.removeprefix("vpo: error: "))

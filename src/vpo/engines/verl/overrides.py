@@ -9,6 +9,7 @@ from vpo.engines.verl.export import TRAIN
 from vpo.engines.verl.fitting import ACTOR, MODEL, ROLLOUT, bare, check_own, fitting, is_stock
 from vpo.errors import InputError
 from vpo.methods import Method
+from vpo.policies import absolute
 
 # Settings of verl that have a name of their own in `TrainConfig`.
 RENAMED = {
@@ -75,7 +76,7 @@ def overrides(
     longest = config.tokens_per_answer * method.answers
     fixed = fitting(method, data, stock=is_stock(config.trainer), longest=longest)
     check_own(config.trainer, method, fixed, RENAMED)
-    settings = {**_defaults(config, data), **_of_run(config, model, data, checkpoints, problems, longest), **fixed}
+    settings = {**_defaults(config, data), **_of_run(config, model, data, checkpoints, longest), **fixed}
     given = {bare(name) for name in config.trainer}
     ours = [f"{name}={hydra(value)}" for name, value in settings.items() if bare(name) not in given]
     # A text of the user's is written as verl's own command line takes it.
@@ -83,12 +84,14 @@ def overrides(
 
 
 def _own(name: str, value: Any) -> str:
+    if bare(name) == "data.val_files" and isinstance(value, str):  # verl runs elsewhere
+        value = [part.strip() for part in value[1:-1].split(",")] if value.startswith("[") else [value]
+    if bare(name) == "data.val_files":
+        value = [absolute(each) for each in value]
     return f"{name}={value if isinstance(value, str) else hydra(value)}"
 
 
-def _of_run(
-    config: TrainConfig, model: str, data: Path, checkpoints: Path, problems: int, longest: int
-) -> dict[str, Any]:
+def _of_run(config: TrainConfig, model: str, data: Path, checkpoints: Path, longest: int) -> dict[str, Any]:
     """Return the settings of a run by their names in verl."""
     found: dict[str, Any] = {
         f"{MODEL}.path": model,
@@ -104,7 +107,7 @@ def _of_run(
         f"{ACTOR}.optim.lr_warmup_steps": 0 if config.schedule == "constant" else config.warmup_steps,
         f"{ACTOR}.use_kl_loss": bool(config.kl),
         "trainer.total_training_steps": config.steps,
-        "trainer.total_epochs": -(-config.steps // (problems // config.prompts)),
+        "trainer.total_epochs": config.steps,  # more than it takes: how many rows verl leaves out is not known here
         "trainer.save_freq": config.save_every,
         "trainer.max_actor_ckpt_to_keep": config.keep_checkpoints,
         "trainer.logger": ["console", *config.report_to],
