@@ -4,6 +4,7 @@ import pytest
 from tests.test_measure import make_pool
 from vpo import geometry
 from vpo.diagnose import diagnose
+from vpo.diagnose import verdict as verdict_of
 from vpo.tables import diagnosis_text
 
 
@@ -70,10 +71,8 @@ def test_one_best_answer_is_no_trade_off_whatever_the_sign(tmp_path):
 
 @pytest.mark.parametrize(("headroom", "verdict"), [(0.11, "yes"), (0.09, "weak"), (0.021, "weak"), (0.019, "no")])
 def test_verdicts_by_the_share_that_needs_a_set(headroom, verdict):
-    from vpo.diagnose import _verdict
-
-    assert _verdict(1.0, headroom) == verdict
-    assert _verdict(0.0, headroom) == "flat"
+    assert verdict_of(1.0, headroom) == verdict
+    assert verdict_of(0.0, headroom) == "flat"
 
 
 def test_objectives_that_agree_half_the_time_are_not_the_same(tmp_path, rng):

@@ -87,10 +87,16 @@ class Pool:
 def read_pool(path: str | Path) -> Pool:
     """Read a pool, refusing the first row that is wrong, with its file and line."""
     path = Path(path)
+    parquet = path.suffix == ".parquet"
+    return gather(path, ((line, _without_nulls(row) if parquet else row) for line, row in read_rows(path)))
+
+
+def gather(path: Path, rows: Iterable[tuple[int, Any]]) -> Pool:
+    """Return the rows of a file, each with the number of its line, as a pool."""
     gathered = _Gathered()
-    for line, row in progress(read_rows(path), f"reading {path.name}"):
+    for line, row in progress(rows, f"reading {path.name}"):
         try:
-            gathered.add(_without_nulls(row) if path.suffix == ".parquet" else row, line)
+            gathered.add(row, line)
         except InputError as error:
             raise InputError(f"{path}:{line}: {error}") from None
     if not gathered.builders:
