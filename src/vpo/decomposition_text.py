@@ -32,6 +32,7 @@ def decomposition_text(found: Decomposition) -> str:
         lines.append(f"sum of others      {each.objective} = {_mix(each.parts)} (explains {each.explained:.1%})")
     if left_out:
         lines.append(f"({len(left_out)} more pairs that were tried are in --json)")
+    lines.append("(needs a set: of what choosing well gains; more of it is more to train for, not a better reward)")
     return "\n".join([*lines, "", recommendation(found)])
 
 
@@ -66,12 +67,16 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
+def name_of(proposal: Proposal) -> str:
+    """Return what a set is, in a few words."""
+    if proposal.kind == PAIR:
+        return f"{_listed(proposal.merged[0])} merged"
+    return KINDS[proposal.kind] + (f": {', '.join(proposal.objectives)}" if proposal.kind == HAND else "")
+
+
 def _row(proposal: Proposal) -> list[str]:
-    kind = KINDS.get(proposal.kind) or f"{_listed(proposal.merged[0])} merged"
-    if proposal.kind == HAND:
-        kind += f": {', '.join(proposal.objectives)}"
     return [
-        kind,
+        name_of(proposal),
         str(len(proposal.objectives)),
         f"{proposal.effective_rank:.2f}",
         _interval(proposal.headroom, ".3f"),

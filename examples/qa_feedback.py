@@ -1,0 +1,113 @@
+"""QA-Feedback as a pool: which objectives has a long answer to a question?
+
+    python examples/qa_feedback.py qa_feedback_dev500.jsonl.gz --out qa.jsonl
+    vpo diagnose qa.jsonl
+    python examples/qa_feedback.py qa_feedback_dev500.jsonl.gz --errors --out errors.jsonl
+    vpo diagnose errors.jsonl
+
+A row of the data is a question with four answers, six preferences between them, the passages, a gold answer, and, for
+the first answer alone, spans that people marked as wrong. So there are two pools.
+
+All four answers, with objectives that can be had for each of them (words in lower case, without punctuation):
+
+- preferred: the share of its three comparisons that people decided for it, a tie counting half;
+- covers: the share of the gold answer's words that it holds;
+- to_the_point: the share of its words that the gold answer holds;
+- grounded: the share of its runs of three words that stand so in a passage;
+- short: 1 at no words, 0 at 200 or more.
+
+With --errors, the first answers, all 500 as answers to one problem, since there is one a question:
+
+- relevant: the share of its signs outside spans marked Irrelevant, Redundant or Incoherent;
+- factual: the share outside spans marked Wrong-Grounding or Unverifiable;
+- complete: 1 / (1 + what it lacks), each piece of missing information counting 1.
+
+These are the three categories that the data's authors train a reward model for each.
+"""
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from vpo import write_pool
+from vpo.row_files import read_rows
+
+ANSWERS = range(1, 5)
+LONG = 200  # words
+RELEVANCE = {"Irrelevant", "Redundant", "Incoherent"}
+FACTS = {"Wrong-Grounding", "Unverifiable"}
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def runs(text: str) -> set[tuple[str, ...]]:
+    found = words(text)
+    return {tuple(found[start : start + 3]) for start in range(len(found) - 2)}
+
+
+def shared(of: list[str], among: list[str]) -> float:
+    """Return the share of some words that others hold, each as often as it is there."""
+    return (Counter(of) & Counter(among)).total() / max(1, len(of))
+
+
+def wins(preferences: list[int]) -> dict[int, float]:
+    """Return how many comparisons each answer won: 1 is for the first of a pair, 2 for the second, 0 a tie."""
+    found = dict.fromkeys(ANSWERS, 0.0)
+    for pair, preference in zip(combinations(ANSWERS, 2), preferences, strict=True):
+        for place, answer in enumerate(pair, start=1):
+            found[answer] += 1.0 if preference == place else 0.5 if preference == 0 else 0.0
+    return found
+
+
+def four_answers(number: int, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    gold, won = words(row["gold"]), wins(row["preference"])
+    passages = set().union(*(runs(" ".join(passage)) for passage in row["passages"]))
+    for place in ANSWERS:
+        answer = row[f"prediction {place}"]
+        own = words(answer)
+        scores = {
+            "preferred": won[place] / 3,
+            "covers": shared(gold, own),
+            "to_the_point": shared(own, gold),
+            "grounded": len(runs(answer) & passages) / max(1, len(runs(answer))),
+            "short": max(0.0, 1 - len(own) / LONG),
+        }
+        yield {"problem": number, "generation": place, "position": 1, "scores": scores, "answer": answer}
+
+
+def unmarked(answer: str, errors: list[dict[str, Any]], kinds: set[str]) -> float:
+    """Return the share of an answer's signs that lie in no span of some kinds."""
+    marked = {
+        place for error in errors if error["error type"] in kinds for place in range(error["start"], error["end"])
+    }
+    return 1 - len(marked & set(range(len(answer)))) / max(1, len(answer))
+
+
+def marked_answer(number: int, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    answer, errors = row["prediction 1"], row["feedback"]["errors"]
+    scores = {
+        "relevant": unmarked(answer, errors, RELEVANCE),
+        "factual": unmarked(answer, errors, FACTS),
+        "complete": 1 / (1 + len(row["feedback"]["missing-info"])),
+    }
+    yield {"problem": "all questions", "generation": number, "position": 1, "scores": scores, "answer": answer}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Turn QA-Feedback into a pool that vpo diagnose reads.")
+    parser.add_argument("data", type=Path, help="the data, .jsonl or .jsonl.gz")
+    parser.add_argument("--errors", action="store_true", help="the first answers with what people marked as wrong")
+    parser.add_argument("--out", type=Path, required=True, help="the pool")
+    options = parser.parse_args()
+    answers = marked_answer if options.errors else four_answers
+    write_pool(options.out, (answer for number, row in read_rows(options.data) for answer in answers(number, row)))
+
+
+if __name__ == "__main__":
+    main()
