@@ -156,10 +156,10 @@ def rescaled(pool: Pool, scale: Callable[[list[Floats]], list[Floats]]) -> Pool:
     return Pool(pool.path, {name: replace(problem, scores_nD=scores) for (name, problem), scores in problems})
 
 
-def draw_scales(title: str, pool: Pool, path: Path) -> dict[str, Any]:
+def draw_scales(title: str, pool: Pool, path: Path) -> dict[str, dict[str, Any]]:
     """Draw what the objectives' scales do: how much each moves w·r, and what needs a set."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained", width_ratios=[3, 2])
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for place, (name, scale) in enumerate(SCALES.items()):
         changed = rescaled(pool, scale)
         centred = np.vstack([scores - scores.mean(axis=0) for scores in scores_of(changed)])

@@ -150,7 +150,7 @@ def headroom_of(earned: Sequence[Earned]) -> Headroom:
     if len(earned) < 2:
         return Headroom(Interval(float(headrooms_P[0]), None, None), Interval(relative, None, None))
     generator = np.random.default_rng(0)
-    batch = max(1, 2**20 // len(earned))  # resamples held in memory at a time
+    batch = min(RESAMPLES, max(1, 2**20 // len(earned)))  # resamples held in memory at a time
     drawn: list[float] = []
     while len(drawn) < RESAMPLES:
         chosen = generator.integers(len(earned), size=(batch, len(earned)))
