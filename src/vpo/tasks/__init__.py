@@ -37,6 +37,9 @@ BUILT_IN = {
     "eureqa": ("vpo.tasks.eureqa", "EureqaTask"),
     "toolrl": ("vpo.tasks.toolrl", "ToolrlTask"),
     "code": ("vpo.tasks.code", "CodeTask"),
+    "gsm8k": ("vpo.tasks.math.gsm8k", "Gsm8kTask"),
+    "math": ("vpo.tasks.math.competition", "CompetitionTask"),
+    "countdown": ("vpo.tasks.math.countdown", "CountdownTask"),
 }
 
 _REGISTERED: dict[str, type[Task[Any]]] = {}

@@ -1,0 +1,164 @@
+"""gsm8k: grade-school word problems (arXiv 2110.14168): the answer, the way there, true equations, and brevity."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from vpo.errors import InputError
+from vpo.tasks.data import Published, field, read_data, unique
+from vpo.tasks.math.answers import final_answer, plain
+from vpo.tasks.math.checker import equal_all, need_checker
+from vpo.tasks.math.equations import ANNOTATION, Equation, equations
+from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
+
+SPLITS = ("train", "test")
+PUBLISHED = Published(
+    title="GSM8K, train.jsonl and test.jsonl",
+    hub="openai/gsm8k:main",
+    files={"train": ("train",), "test": ("test",)},
+    hub_splits={"train": "train", "test": "test"},
+)
+FORM = """\
+Write each calculation as an equation, such as 3 * 4 = 12. End with a line of #### and the final number:
+#### 12"""
+
+
+@dataclass(frozen=True)
+class Gsm8kProblem:
+    """A word problem.
+
+    Attributes:
+        id: the split and the number of its row, from 0.
+        question: the problem.
+        solution: the gold solution, as published.
+        answer: the final answer.
+        results: the intermediate results of the gold solution, each once; the answer where there is none other.
+    """
+
+    id: str
+    question: str
+    solution: str
+    answer: str
+    results: tuple[Fraction, ...]
+
+
+class Gsm8kTask(Task[Gsm8kProblem]):
+    """Word problems; a solution has equations and ends in ``#### number``.
+
+    answer is 1 if the final answer is right. steps is the share of the gold solution's intermediate results that are
+    the result of an equation: with n of them, of one of the first 2n + 4 different ones.
+    equations is the share of different written equations that are true, 0 without any. brevity is 1 up to the length
+    of the gold solution, then gold's length over the answer's, and 0 for a wrong answer. A solution without a final
+    answer scores 0 everywhere. A problem is solved if the answer is right.
+    """
+
+    name: ClassVar[str] = "gsm8k"
+    summary: ClassVar[str] = "grade-school word problems: the answer, the steps, true equations, brevity"
+    objectives: ClassVar[tuple[Objective, ...]] = (
+        Objective("answer", "the final answer is right"),
+        Objective("steps", "share of the gold solution's intermediate results that are reached"),
+        Objective("equations", "share of the written equations that are true"),
+        Objective("brevity", "a right answer that is no longer than the gold solution"),
+    )
+    weights: ClassVar[Vector] = (1 / 2, 1 / 6, 1 / 6, 1 / 6)
+
+    def __init__(self, *, data: str | None = None) -> None:
+        """Make the task.
+
+        Args:
+            data: file or folder of GSM8K, or "hub".
+        """
+        self.data = data
+
+    def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[Gsm8kProblem]:
+        """Return the published splits, "train" (7473) and "test" (1319)."""
+        check_split(split, SPLITS, self.name)
+        need_checker(self.name)
+        rows = read_data(self.name, PUBLISHED, self.data, split)
+        found = [_problem(row, f"{split}-{place}", where) for place, (where, row) in enumerate(rows)]
+        return take(unique(found, self.name), count)
+
+    def question(self, problem: Gsm8kProblem) -> list[Message]:
+        """Return the problem and the form of a solution."""
+        return [{"role": "user", "content": f"{problem.question}\n\n{FORM}"}]
+
+    def score(self, problem: Gsm8kProblem, answer: str) -> Vector | None:
+        """Return answer, steps, equations and brevity."""
+        return self.score_all([problem], [answer])[0]
+
+    def score_all(self, problems: Sequence[Gsm8kProblem], answers: Sequence[str | None]) -> list[Vector | None]:
+        """Return the scores of all, answers compared in one call."""
+        finals = [None if answer is None else final_answer(answer) for answer in answers]
+        right = equal_all([(problem.answer, final) for problem, final in zip(problems, finals, strict=True)])
+        return [
+            (0.0,) * len(self.objectives) if answer is None or final is None else _vector(problem, answer, final, equal)
+            for problem, answer, final, equal in zip(problems, answers, finals, right, strict=True)
+        ]
+
+    def solved(self, vector: Sequence[float]) -> bool:
+        """Return whether the answer is right."""
+        return vector[0] >= 1
+
+    def normal_form(self, answer: str) -> Hashable:
+        """Return the final answer and the equations: solutions that differ in their words alone are the same."""
+        final = final_answer(answer)
+        if final is None:
+            return None
+        return str(plain(final) or final), frozenset(equation.key for equation in equations(answer))
+
+    def gold(self, problem: Gsm8kProblem) -> str:
+        """Return the published solution, with its annotations."""
+        return problem.solution
+
+    def expected(self, problem: Gsm8kProblem) -> Vector:
+        """Return 1 everywhere, less the equations that the data set itself has wrong."""
+        return 1.0, 1.0, _truth(equations(problem.solution)), 1.0
+
+
+def wrong_equations(problem: Gsm8kProblem) -> list[str]:
+    """Return the equations of the gold solution that are not true, as they are written."""
+    return [equation.text for equation in equations(problem.solution) if not equation.true]
+
+
+def _vector(problem: Gsm8kProblem, answer: str, final: str, right: bool | None) -> Vector | None:
+    if right is None:
+        return None
+    written = equations(answer)
+    return (
+        float(right),
+        _steps(problem, written, final),
+        _truth(written),
+        brevity(answer, len(problem.solution)) * right,
+    )
+
+
+def _steps(problem: Gsm8kProblem, written: Sequence[Equation], final: str) -> float:
+    counted = [equation.results for equation in written[: 2 * len(problem.results) + 4]]
+    reached = {plain(final)}.union(*counted)
+    return sum(result in reached for result in problem.results) / len(problem.results)
+
+
+def _truth(written: Sequence[Equation]) -> float:
+    return sum(equation.true for equation in written) / len(written) if written else 0.0
+
+
+def brevity(answer: str, length: int) -> float:
+    """Return 1 for an answer up to a length in characters, and for a longer one the length over its own."""
+    return min(1.0, length / max(len(answer), 1))
+
+
+def _problem(row: Mapping[str, Any], name: str, place: str) -> Gsm8kProblem:
+    solution = field(row, "answer", str, place).strip()
+    answer = solution.rpartition("####")[2].strip()
+    value = plain(answer)
+    if "####" not in solution or value is None:
+        raise InputError(f"{place}: answer must end in #### and a number, not {solution[-40:]!r}")
+    return Gsm8kProblem(name, field(row, "question", str, place), solution, answer, _results(solution, value))
+
+
+def _results(solution: str, answer: Fraction) -> tuple[Fraction, ...]:
+    """Return the results of the annotations, or of all equations where there are none, without the answer."""
+    annotated = " \n ".join(match.group() for match in ANNOTATION.finditer(solution))
+    found = [equation.right.value for equation in equations(annotated or solution)]
+    return tuple(dict.fromkeys(value for value in found if value != answer)) or (answer,)
