@@ -15,25 +15,7 @@ _UNIT = r"(?:\\text\{[A-Za-z ]{0,40}\}|[A-Za-z]{2,20}(?: [A-Za-z]{1,20}){0,2})"
 _PLAIN = re.compile(rf"(?P<sign>-?) ?(?P<number>{_NUMBER})\.? ?(?:\\?%)? ?(?P<unit>{_UNIT})?\.?")
 _WORDS = re.compile(r"(?:\\text\{ ?)?\(?(?P<words>[A-Za-z]{2,}(?:[ -][A-Za-z]+)*)\)? ?\}?\.?")
 # Words behind a number that are no unit: the number is not all there is.
-NO_UNITS = frozenset(
-    {
-        "and",
-        "or",
-        "not",
-        "to",
-        "of",
-        "hundred",
-        "thousand",
-        "million",
-        "billion",
-        "dozen",
-        "half",
-        "pi",
-        "plus",
-        "minus",
-        "times",
-    }
-)
+_NO_UNIT = re.compile(r"(?i:\b(?:and|or|not|to|of|hundred|thousand|million|billion|dozen|half|pi|plus|minus|times)\b)")
 
 
 def boxes(text: str) -> list[tuple[int, str]]:
@@ -83,7 +65,7 @@ def plain(text: str) -> Fraction | None:
     for old, new in (("\\$", ""), ("$", ""), ("{,}", ","), ("\\!", ""), ("\\,", ""), ("−", "-"), ("\\ ", " ")):
         text = text.replace(old, new)
     match = _PLAIN.fullmatch(" ".join(text.split()))
-    if match is None or not NO_UNITS.isdisjoint(re.findall("[a-z]+", (match["unit"] or "").lower())):
+    if match is None or _NO_UNIT.search(match["unit"] or ""):
         return None
     found = number(match["number"])
     if found is None:

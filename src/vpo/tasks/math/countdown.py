@@ -15,7 +15,7 @@ from vpo.tasks.math.solver import solutions
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
 
 LONGEST = 200  # characters of an answer; a longer one is not read
-MOST_NUMBERS = 6  # of a problem for which solutions are looked for
+MOST_NUMBERS = 5  # of a problem for which solutions are looked for
 SPLITS = ("train", "test")
 PUBLISHED = Published(
     title="Countdown, rows of nums and target",

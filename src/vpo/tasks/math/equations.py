@@ -16,25 +16,9 @@ BAD = "?"  # a token that makes its side unreadable
 ANNOTATION = re.compile(r"<<([^<>\n]{1,200})>>")
 
 # Words that compute: what stands beside them is not all there is.
-COMPUTING = frozenset(
-    {
-        "of",
-        "by",
-        "half",
-        "twice",
-        "thrice",
-        "double",
-        "triple",
-        "divided",
-        "multiplied",
-        "squared",
-        "cubed",
-        "root",
-        "dozen",
-        "hundred",
-        "thousand",
-        "million",
-    }
+_COMPUTING = re.compile(
+    r"of|by|half|twice|thrice|double|triple|divided|multiplied"
+    r"|squared|cubed|root|dozen|hundred|thousand|million"
 )
 SPOKEN = {"x": "*", "times": "*", "plus": "+", "minus": "-"}
 SIGNS = {
@@ -222,7 +206,7 @@ class _Reader:
             self._percent(start, end)
         elif word in SPOKEN:
             self._add(start, end, SPOKEN[word] if computed and _OPERAND.match(text, end) else BAD)
-        elif word in COMPUTING or (computed and len(word) == 1) or self.last in ("+", "-", "*", "/", "("):
+        elif _COMPUTING.fullmatch(word) or (computed and len(word) == 1) or self.last in ("+", "-", "*", "/", "("):
             self._add(start, end, BAD)
         elif computed:
             self.unit = True

@@ -11,7 +11,7 @@ def solutions(numbers: Sequence[int], target: int) -> Iterator[str]:
     """Yield different expressions that use each number once and come to a target, as they are found.
 
     Two parts are joined in every way, then two of what is left, until one remains. With four numbers that is some
-    thousands of expressions, with six some millions.
+    thousands of expressions, with five some hundred thousands.
     """
     seen: set[str] = set()
     for value, text in _joined([(Fraction(number), str(number)) for number in numbers]):
