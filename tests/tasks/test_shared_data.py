@@ -5,15 +5,19 @@ import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from tests.tasks.test_countdown import brute_force
 from vpo.errors import InputError
 from vpo.tasks.code import CodeTask
 from vpo.tasks.code.asserts import checks_of
 from vpo.tasks.code.problem import programs
 from vpo.tasks.code.running import Trial, verdicts
 from vpo.tasks.eureqa import LETTERS, EureqaProblem, EureqaTask
+from vpo.tasks.math.countdown import CountdownTask
+from vpo.tasks.math.gsm8k import Gsm8kTask, wrong_equations
 from vpo.tasks.musique import MusiqueTask
 from vpo.tasks.toolrl import ToolrlTask
 
@@ -218,3 +222,49 @@ def test_contests_load_and_run():
     vectors = task.score_all(solved, [SQUARES, GAME])
     assert vectors == [(1.0,) * len(problem.checks) for problem in solved]
     assert task.solved_all(solved, [SQUARES, GAME], vectors) == [True, True]
+
+
+# Equations of GSM8K's test split that are not true: a chain that says too much, a factor and a digit that were lost.
+WRONG = {
+    "test-410": ["3/2 = $1.50+$3.00"],
+    "test-501": ["364 / 4 = 273"],
+    "test-1024": ["32 - $20 = $300"],
+}
+# Solutions in words, in algebra, or with spaces in their numbers: no equation that is plain arithmetic.
+WITHOUT = "24 88 211 266 360 541 673 855 1045 1084 1168 1181 1245 1317"
+
+
+def gsm8k(split):
+    pytest.importorskip("math_verify")
+    task = Gsm8kTask(data=need(f"math/gsm8k_{split}.jsonl.gz"))
+    return task, task.problems(split)
+
+
+def test_gold_solutions_of_gsm8k_score_one_but_for_what_the_data_has_wrong():
+    task, problems = gsm8k("test")
+    assert len(problems) == 1319
+    vectors = task.score_all(problems, [task.gold(problem) for problem in problems])
+    assert {vector[:2] + vector[3:] for vector in vectors} == {(1, 1, 1)}
+    wrong = {problem.id: wrong_equations(problem) for problem in problems if wrong_equations(problem)}
+    assert wrong == WRONG
+    short = {problem.id for problem, vector in zip(problems, vectors, strict=True) if vector[2] < 1}
+    assert short == WRONG.keys() | {f"test-{number}" for number in WITHOUT.split()}
+    assert [flaw for flaw in task.validate(problems) if flaw is not None] == []
+
+
+def test_equations_of_gsm8k_train():
+    _, problems = gsm8k("train")
+    assert len(problems) == 7473
+    assert sum(len(wrong_equations(problem)) for problem in problems) == 63
+
+
+@pytest.mark.parametrize(("split", "rows"), [("train", 8001), ("test", 2001)])
+def test_what_brute_force_finds_for_countdown_scores_one(split, rows):
+    task = CountdownTask(data=need(f"math/countdown_{split}.jsonl.gz"))
+    problems = task.problems(split)
+    assert len(problems) == rows
+    for problem in Random(0).sample(problems, 150):
+        found = next(brute_force(problem.numbers, problem.target), None)
+        assert found is not None
+        assert task.score(problem, found) == (1, 1, 1, 1)
+        assert task.score(problem, task.gold(problem)) == (1, 1, 1, 1)

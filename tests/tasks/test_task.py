@@ -1,6 +1,7 @@
 """What holds for every task, and how users add their own."""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 
@@ -15,6 +16,11 @@ from vpo.answers import write
 from vpo.tasks import find, get, names, register, settings_of
 from vpo.tasks.eureqa import EureqaTask
 from vpo.tasks.eureqa import _problem as eureqa_problem
+from vpo.tasks.math.competition import CompetitionTask
+from vpo.tasks.math.competition import _problem as competition_problem
+from vpo.tasks.math.countdown import CountdownProblem, CountdownTask
+from vpo.tasks.math.gsm8k import Gsm8kTask
+from vpo.tasks.math.gsm8k import _problem as gsm8k_problem
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.musique import MusiqueTask
 from vpo.tasks.musique import _problem as musique_problem
@@ -27,11 +33,18 @@ PROBLEMS = {
     "musique": (MusiqueTask(), musique_problem(musique_row(3), "here")),
     "eureqa": (EureqaTask(), eureqa_problem(eureqa_row(), "e", "here")),
     "toolrl": (ToolrlTask(), from_rlla(toolrl_row(CALL), "t", "here")),
+    "countdown": (CountdownTask(), CountdownProblem("c", (3, 5, 10), 53)),
 }
+if find_spec("math_verify"):
+    work = {"question": "What is twice 3 + 4?", "answer": "3 + 4 = <<3+4=7>>7\n7 * 2 = 14\n#### 14"}
+    PROBLEMS["gsm8k"] = Gsm8kTask(), gsm8k_problem(work, "g", "here")
+    boxed = {"problem": "What is half of one?", "solution": r"It is $\boxed{\frac{1}{2}}$."}
+    PROBLEMS["math"] = CompetitionTask(), competition_problem(boxed, "m", "here")
 PIECES = [
     *("<answer>", "</answer>", "<answer_1>", "</answer_1>", "<answer_2>", "</answer_2>", "<think>", "</think>"),
     *("<support>", "</support>", "<tool_call>", "</tool_call>", "<response>", "</response>", "\n", " ", "3", "99"),
     *('{"name": "f", "parameters": {"x": 1}}', '{"name": "f"', "[[[[", "null", "U", "RRRR", "A: Ada", "B:", "\x00"),
+    *("#### ", r"\boxed{", "}", "3 + 4 = 7", "<<7*2=14>>", "14", "(", "5 * 10", r"\frac", "{1}", "50%", "^", "="),
 ]
 anything = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8))).map("".join)
 
@@ -77,7 +90,10 @@ def test_the_set_reward_of_any_answers_ignores_order_and_copies(name, texts, ord
 def test_the_set_reward_ignores_order_and_duplicates_and_multi_rlvr_counts_them(name):
     task, problem = PROBLEMS[name]
     gold = task.gold(problem)
-    poor = {"maze": "R", "musique": "<answer>x</answer>", "eureqa": "A: x\nB: Long Film", "toolrl": CALL[:16]}[name]
+    poor = {
+        **{"maze": "R", "musique": "<answer>x</answer>", "eureqa": "A: x\nB: Long Film", "toolrl": CALL[:16]},
+        **{"countdown": "3 + 5", "gsm8k": "3 + 4 = 7\n#### 15", "math": r"\boxed{2}"},
+    }[name]
 
     def rewards(*texts):
         return np.asarray(task.score_all([problem] * 3, task.parse(write(texts), 3)))

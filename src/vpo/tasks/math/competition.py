@@ -106,7 +106,7 @@ class CompetitionTask(Task[CompetitionProblem]):
 
     def solved(self, vector: Sequence[float]) -> bool:
         """Return whether the answer is right."""
-        return vector[0] >= 1
+        return bool(vector[0] >= 1)
 
     def normal_form(self, answer: str) -> Hashable:
         """Return the final answer, without white space."""

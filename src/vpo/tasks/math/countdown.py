@@ -97,7 +97,7 @@ class CountdownTask(Task[CountdownProblem]):
 
     def solved(self, vector: Sequence[float]) -> bool:
         """Return whether the expression is exact."""
-        return vector[-1] >= 1
+        return bool(vector[-1] >= 1)
 
     def normal_form(self, answer: str) -> Hashable:
         """Return what expressions share that differ in brackets, and in the order of a sum or product, alone."""

@@ -98,7 +98,7 @@ class Gsm8kTask(Task[Gsm8kProblem]):
 
     def solved(self, vector: Sequence[float]) -> bool:
         """Return whether the answer is right."""
-        return vector[0] >= 1
+        return bool(vector[0] >= 1)
 
     def normal_form(self, answer: str) -> Hashable:
         """Return the final answer and the equations: solutions that differ in their words alone are the same."""

@@ -1,0 +1,111 @@
+"""math: MATH's and AIME's rows, and their vectors by hand."""
+
+import json
+
+import pytest
+
+from vpo.tasks.math.competition import CompetitionTask
+
+pytest.importorskip("math_verify")
+
+HENDRYCKS = {
+    "problem": "What is half of one?",
+    "level": "Level 1",
+    "type": "Prealgebra",
+    "solution": r"Half of $1$ is $\boxed{\frac{1}{2}}$.",
+}
+MATH_500 = {**HENDRYCKS, "answer": r"\frac{1}{2}", "subject": "Prealgebra", "unique_id": "test/prealgebra/1.json"}
+AIME = {"ID": "2024-I-1", "Problem": "Find n.", "Solution": "It is 73, clearly.", "Answer": 73}
+AIME_25 = {"problem": "Find n.", "answer": "073", "id": "0"}
+
+
+def task_of(tmp_path, rows, name="test.jsonl", **settings):
+    path = tmp_path / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return CompetitionTask(data=str(path), **settings)
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "answer", "gold"),
+    [
+        (HENDRYCKS, "test-0", r"\frac{1}{2}", HENDRYCKS["solution"]),
+        (MATH_500, "test/prealgebra/1.json", r"\frac{1}{2}", HENDRYCKS["solution"]),
+        (AIME, "2024-I-1", "73", r"\boxed{73}"),
+        (AIME_25, "0", "073", r"\boxed{073}"),
+    ],
+)
+def test_rows_as_published(tmp_path, row, name, answer, gold):
+    task = task_of(tmp_path, [row])
+    (problem,) = task.problems("test")
+    assert (problem.id, problem.answer, task.gold(problem)) == (name, answer, gold)
+    assert task.expected(problem) == (1, 1, 1)
+    assert list(task.validate([problem])) == [None]
+    assert r"\boxed{}" in task.ask(problem)[0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (r"\boxed{\frac12}", (1, 1, 1)),
+        (r"\boxed{0.5}", (1, 1, 1)),
+        (r"\boxed{50\%}", (1, 1, 1)),
+        ("1/2", (1, 0, 1)),  # no box
+        (r"\boxed{2} or \boxed{\frac12}", (1, 0, 1)),  # two boxes: the last one counts
+        (r"\boxed{\frac12} or \boxed{2}", (0, 0, 0)),
+        (r"\boxed{\frac12, 2}", (0, 1, 0)),
+        (r"\boxed{\frac12 \text{ or } 2}", (0, 1, 0)),
+        (r"\boxed{1, \frac12, 0.5, 1/2, 50\%}", (0, 1, 0)),  # in many forms
+        (r"\boxed{2}", (0, 1, 0)),
+        (r"\boxed{}", (0, 0, 0)),
+        ("a long\nway to nothing", (0, 0, 0)),
+        (r"\boxed{１/２}", (0, 1, 0)),
+        ("x" * 19 + r" \boxed{\frac{1}{2}}" + " x" * 20, (1, 1, 37 / 79)),
+    ],
+)
+def test_hand_worked_solutions(tmp_path, answer, expected):
+    task = task_of(tmp_path, [HENDRYCKS])
+    (problem,) = task.problems("test")
+    assert task.score(problem, answer) == pytest.approx(expected)
+
+
+def test_without_a_solution_2000_characters_are_brief(tmp_path):
+    task = task_of(tmp_path, [AIME_25])
+    (problem,) = task.problems("test")
+    assert task.score(problem, "x " * 900 + r"\boxed{73}") == (1, 1, 1)
+    assert task.score(problem, "x " * 1995 + r"\boxed{73}") == (1, 1, 0.5)
+
+
+def test_a_solution_with_several_boxes_is_not_expected_to_have_one(tmp_path):
+    row = {**HENDRYCKS, "solution": r"\boxed{1} divided by two: \boxed{\frac{1}{2}}"}
+    task = task_of(tmp_path, [row])
+    (problem,) = task.problems("test")
+    assert task.expected(problem) == (1, 0, 1)
+    assert list(task.validate([problem])) == [None]
+
+
+def test_answers_that_look_alike_are_the_same():
+    task = CompetitionTask()
+    assert task.normal_form(r"\boxed{73}") == task.normal_form("#### 73.0") == task.normal_form("73")
+    assert task.normal_form(r"\boxed{x + 1}") == task.normal_form(r"so \boxed{x+1}")
+    assert task.normal_form("two\nlines") is None
+
+
+def test_aime_has_one_split_whatever_its_file_is_called(tmp_path):
+    task = task_of(tmp_path, [AIME], "train-00000-of-00001.jsonl", source="aime")
+    assert len(task.problems("test")) == 1
+    with pytest.raises(ValueError, match="split 'train' is not one of math on aime"):
+        task.problems("train")
+
+
+@pytest.mark.parametrize(
+    ("row", "settings", "message"),
+    [
+        ({"problem": "p", "solution": "none"}, {}, r"test.jsonl:1: a row must have an answer, or a solution with one"),
+        ({"problem": "p", "answer": "1000"}, {"source": "aime"}, "must be a whole number of 0 to 999, not '1000'"),
+        ({"answer": "1"}, {}, "problem must be str"),
+        (AIME, {"source": "amie"}, "source 'amie' is not known: did you mean 'aime'?"),
+    ],
+)
+def test_rows_are_checked(tmp_path, row, settings, message):
+    with pytest.raises(ValueError, match=message):
+        task_of(tmp_path, [row], **settings).problems("test")

@@ -1,0 +1,106 @@
+"""gsm8k: vectors by hand, and what does not pay."""
+
+import json
+
+import pytest
+
+from vpo.tasks.math import checker
+from vpo.tasks.math.checker import Checker
+from vpo.tasks.math.gsm8k import Gsm8kTask, _problem, wrong_equations
+
+EGGS = {
+    "question": "Ducks lay 16 eggs. Janet eats three, bakes with four, and sells the rest for $2 each. How much?",
+    "answer": "Janet sells 16 - 3 - 4 = <<16-3-4=9>>9 eggs.\nShe makes 9 * 2 = $<<9*2=18>>18.\n#### 18",
+}
+TASK = Gsm8kTask()
+PROBLEM = _problem(EGGS, "test-0", "here")
+GOLD = len(EGGS["answer"])  # 85 characters
+
+
+def test_results_are_those_of_the_annotations_without_the_answer():
+    assert PROBLEM.results == (9,)
+    one_step = _problem({"question": "q", "answer": "<<9*2=18>>\n#### 18"}, "p", "here")
+    assert one_step.results == (18,)
+    plain = _problem({"question": "q", "answer": "16 - 7 = 9 and 9 * 2 = 18\n#### 18"}, "p", "here")
+    assert plain.results == (9,)
+    assert _problem({"question": "q", "answer": "x = 18\n#### 18"}, "p", "here").results == (18,)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (EGGS["answer"], (1, 1, 1, 1)),
+        ("16 - 3 - 4 = 9\n9 * 2 = 18\n#### 18", (1, 1, 1, 1)),  # without annotations
+        ("16 - 7 = 9, so 9 * 2 = 18: \\boxed{18}", (1, 1, 1, 1)),  # another way, in a box
+        ("18", (1, 0, 0, 1)),  # no work
+        ("#### $18.00", (1, 0, 0, 1)),
+        ("#### 18 dollars", (1, 0, 0, 1)),
+        ("She has 9 left.\n#### 18", (1, 0, 0, 1)),  # a number that no equation gives
+        ("16 - 3 - 4 = 10\n10 * 2 = 20\n#### 20", (0, 0, 1 / 2, 0)),
+        ("16 - 3 - 4 = 9\n9 * 2 = 19\n#### 19", (0, 1, 1 / 2, 0)),
+        ("16 - 3 - 4 = 9\n" * 20 + "#### 19", (0, 1, 1, 0)),  # the same equation counts once
+        ("9 * 2 = 18", (1, 0, 1, 1)),  # one line: math-verify takes the right side of an equation
+        ("nothing\nat all", (0, 0, 0, 0)),
+        ("16 - 3 - 4 = 9\n9 * 2 = 18", (0, 0, 0, 0)),  # no final answer
+        ("", (0, 0, 0, 0)),
+        ("#### １８", (0, 0, 0, 0)),  # digits of another script
+        ("#### 17\n#### 18\n#### 19", (0, 0, 0, 0)),  # the last one counts
+        ("#### 18 or nineteen", (0, 0, 0, 0)),
+    ],
+)
+def test_hand_worked_solutions(answer, expected):
+    if answer in ("9 * 2 = 18", "#### 18 or nineteen"):
+        pytest.importorskip("math_verify")
+    assert TASK.score(PROBLEM, answer) == pytest.approx(expected)
+
+
+def test_brevity_falls_with_length():
+    padded = "16 - 3 - 4 = 9\n" + "x" * (2 * GOLD - 15 - 7) + "\n#### 18"
+    assert len(padded) == 2 * GOLD + 1
+    assert TASK.score(PROBLEM, padded) == pytest.approx((1, 1, 1, GOLD / (2 * GOLD + 1)))
+
+
+def test_listing_results_does_not_reach_them():
+    listed = "\n".join(f"{n} + 0 = {n}" for n in range(1, 200)) + "\n#### 1"
+    problem = _problem({"question": "q", "answer": "<<50+49=99>> <<99*2=198>> <<198-1=197>>\n#### 197"}, "p", "here")
+    assert problem.results == (99, 198)
+    assert TASK.score(problem, listed) == (0, 0, 1, 0)
+    assert TASK.score(problem, "50 + 49 = 99\n#### 197")[1] == 1 / 2
+
+
+def test_an_equation_that_the_data_has_wrong_is_expected():
+    row = {"question": "q", "answer": "32 - 20 = 300 and <<240+80=320>>320\n#### 300"}
+    problem = _problem(row, "p", "here")
+    assert wrong_equations(problem) == ["32 - 20 = 300"]
+    assert TASK.expected(problem) == (1, 1, 1 / 2, 1)
+    assert list(TASK.validate([problem])) == [None]
+    assert wrong_equations(PROBLEM) == []
+
+
+def test_solutions_that_differ_in_words_are_the_same():
+    one, other = "She sells 16 - 7 = 9.\n#### 18", "Left are 16-7=9 eggs, so: \\boxed{18}"
+    assert TASK.normal_form(one) == TASK.normal_form(other)
+    assert TASK.normal_form("two\nlines") is None
+    assert TASK.solved([1, 0, 0, 0])
+    assert not TASK.solved([0, 1, 1, 1])
+
+
+def test_a_checker_that_is_out_of_order_leaves_scores_unknown(tmp_path, monkeypatch):
+    broken = Checker(script=tmp_path / "absent.py")
+    monkeypatch.setattr(checker, "_shared", lambda process: broken)
+    answers = [EGGS["answer"], "#### \\frac{36}{2}", None]
+    assert TASK.score_all([PROBLEM] * 3, answers) == [(1, 1, 1, 1), None, (0, 0, 0, 0)]
+
+
+def test_rows_are_checked(tmp_path):
+    pytest.importorskip("math_verify")
+    path = tmp_path / "test.jsonl"
+    path.write_text(json.dumps(EGGS) + "\n")
+    (problem,) = Gsm8kTask(data=str(path)).problems("test")
+    assert problem == PROBLEM
+    assert "#### 12" in TASK.ask(problem)[0]["content"]
+    path.write_text(json.dumps({"question": "q", "answer": "18"}) + "\n")
+    with pytest.raises(ValueError, match=r"test.jsonl:1: answer must end in #### and a number, not '18'"):
+        Gsm8kTask(data=str(path)).problems("test")
+    with pytest.raises(ValueError, match="split 'dev' is not one of gsm8k"):
+        Gsm8kTask(data=str(path)).problems("dev")
