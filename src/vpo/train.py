@@ -7,9 +7,8 @@ import shlex
 import shutil
 import signal
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from vpo.policies.card import write_card
 from vpo.policies.format import TOKENS_PER_ANSWER, PromptFormat
 from vpo.processes import is_main, main_says, together
 from vpo.runs import Run
+from vpo.signals import handled
 from vpo.targets import scaled, weights_for
 from vpo.tasks import Task
 from vpo.tasks import get as get_task
@@ -261,12 +261,8 @@ def _arguments(parts: Parts, folder: Path) -> "GRPOConfig":
     return trainer_config(parts.config, parts.reward, Run(folder).checkpoints, parts.policy.model.num_parameters())
 
 
-@contextmanager
-def _asked_to_stop(watch: Any) -> Iterator[None]:
+def _asked_to_stop(watch: Any) -> AbstractContextManager[None]:
     """Turn Ctrl-C, and SIGTERM, into a stop at the end of a step; a second Ctrl-C stops at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def ask(number: int, frame: Any) -> None:
         if watch.stop and number == signal.SIGINT:
@@ -275,9 +271,4 @@ def _asked_to_stop(watch: Any) -> Iterator[None]:
             print("\nvpo: stopping after this step, with a checkpoint; Ctrl-C again stops at once", file=sys.stderr)
         watch.stop = True
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return handled((signal.SIGINT, signal.SIGTERM), ask)

@@ -111,7 +111,7 @@ def _plan(options: argparse.Namespace) -> "Plan":
 
     kind = MazePlan if options.task == "maze" else LanguagePlan
     known = {each.name for each in fields(kind)}
-    ours = {"task", "task_settings", *(each.name for other in (MazePlan, LanguagePlan) for each in fields(other))}
+    ours = {each.name for plan in (MazePlan, LanguagePlan) for each in fields(plan)}
     given: dict[str, Any] = {name: value for name, value in vars(options).items() if name in ours}
     if kind is LanguagePlan:
         given["task_settings"] = task_settings(options)

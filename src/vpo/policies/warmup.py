@@ -176,14 +176,15 @@ def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmu
     random = Random(f"own answers {warmup.seed}")
     sets, read = [], 0
     for place, problem in enumerate(problems):
+        its_own = drawn[place * draws : (place + 1) * draws]
         weights_D = weights_for(task.target, task.names_of(problem))
         # Text that is no answer would count as a different one, and be learned.
         worth = {
             answer: float(weights_D @ np.asarray(vector))
-            for answer, vector in drawn[place * draws : (place + 1) * draws]
+            for answer, vector in its_own
             if answer is not None and vector is not None and task.normal_form(answer) is not None
         }
-        read += sum(answer in worth for answer, _ in drawn[place * draws : (place + 1) * draws])
+        read += sum(answer in worth for answer, _ in its_own)
         ordered = sorted(worth, key=worth.__getitem__, reverse=True)
         repeated = duplicates(ordered, task.normal_form)
         different = [answer for answer, again in zip(ordered, repeated, strict=True) if not again]

@@ -264,10 +264,12 @@ def seed_table(seeds: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]], pools
         pools: of each seed.
     """
     found = [
-        ([name, place // pools + 1, *([place % pools + 1] if pools > 1 else [])], means)
+        (
+            [name, place // pools + 1, *([place % pools + 1] if pools > 1 else [])],
+            {(each["section"], each["by"], each["at"]): each["mean"] for each in measures},
+        )
         for name, group in seeds.items()
         for place, measures in enumerate(group)
-        if (means := {(each["section"], each["by"], each["at"]): each["mean"] for each in measures})
     ]
     shown = [key for key in SUMMARY if all(key in means for _, means in found)]
     head = ["run", "seed", *(["pool"] if pools > 1 else [])]

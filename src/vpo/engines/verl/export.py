@@ -14,7 +14,7 @@ from vpo.methods import Method
 from vpo.methods import get as get_method
 from vpo.row_files import write_rows
 from vpo.targets import weights_for
-from vpo.tasks import Task
+from vpo.tasks import Task, find
 from vpo.tasks import get as get_task
 
 SETTINGS = "settings.json"
@@ -98,7 +98,7 @@ def write_export(export: Export, folder: str | Path, *, train: str, test: str | 
 
 def rows_of(export: Export, split: str, *, evaluation: bool) -> list[dict[str, Any]]:
     """Return a row in verl's schema for each problem of a split. Structs have the same fields in every row."""
-    reward, name = export.reward(split), export.get_task().name
+    reward, name = export.reward(split), find(export.task).name
     return [
         {
             "prompt": row["prompt"],

@@ -6,9 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from vpo.errors import InputError
 from vpo.files import command_line, now, write_text
 from vpo.methods import get as get_method
 from vpo.runs import Run
+from vpo.signals import handled
 from vpo.train import resolve
 
 DATA, COMMAND, MODULE = "verl", "command.sh", "verl.trainer.main_ppo"
@@ -113,7 +112,8 @@ def _start(run: Run, command: Sequence[str]) -> int:
     with run.held():
         run.note_beginning({"began": now()})
         process = subprocess.Popen(command, cwd=run.folder)
-        with _forwarding(process):
+        # What asks this process to end is handed on, so that verl never outlives the lock of its run.
+        with handled((signal.SIGTERM, signal.SIGHUP), lambda *_: process.send_signal(signal.SIGTERM)):
             code = _wait(process)
         run.note({"ended": now(), "code": code})
     return code
@@ -126,24 +126,6 @@ def _wait(process: "subprocess.Popen[bytes]") -> int:
             return process.wait()
         except KeyboardInterrupt:
             continue
-
-
-@contextmanager
-def _forwarding(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Hand on what asks this process to end, so that verl never outlives the lock of its run."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def hand_on(number: int, frame: Any) -> None:
-        process.send_signal(signal.SIGTERM)
-
-    before = {number: signal.signal(number, hand_on) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _found(python: str | None) -> str:

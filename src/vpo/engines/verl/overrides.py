@@ -84,11 +84,16 @@ def overrides(
 
 
 def _own(name: str, value: Any) -> str:
-    if bare(name) == "data.val_files" and isinstance(value, str):  # verl runs elsewhere
-        value = [part.strip() for part in value[1:-1].split(",")] if value.startswith("[") else [value]
     if bare(name) == "data.val_files":
-        value = [absolute(each) for each in value]
+        value = [absolute(each) for each in _listed(value)]  # verl runs elsewhere
     return f"{name}={value if isinstance(value, str) else hydra(value)}"
+
+
+def _listed(value: Any) -> list[str]:
+    """Return the texts of a list, of one written as Hydra's command line takes it, or one text alone."""
+    if not isinstance(value, str):
+        return list(value)
+    return [part.strip() for part in value[1:-1].split(",")] if value.startswith("[") else [value]
 
 
 def _of_run(config: TrainConfig, model: str, data: Path, checkpoints: Path, longest: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import IO, cast
 
 from vpo.errors import InputError
-from vpo.tasks.math.answers import compared
+from vpo.tasks.math.answers import compared, final_answer
 
 LIMIT = 5.0  # seconds for a comparison, which takes milliseconds
 STARTING = 60.0  # seconds for a process to start, which takes one
@@ -41,6 +41,12 @@ def equal_all(pairs: Sequence[tuple[str, str | None]]) -> list[bool | None]:
     if asked:
         found.update(zip(asked, _shared(os.getpid()).equal(asked), strict=True))
     return [found[pair] for pair in pairs]
+
+
+def final_answers(golds: Sequence[str], answers: Sequence[str | None]) -> list[tuple[str | None, bool | None]]:
+    """Return the final answer of each text, None where there is none, and whether it equals the gold one."""
+    finals = [None if answer is None else final_answer(answer) for answer in answers]
+    return list(zip(finals, equal_all(list(zip(golds, finals, strict=True))), strict=True))
 
 
 @cache

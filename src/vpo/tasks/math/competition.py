@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from vpo.errors import InputError, nearest
 from vpo.tasks.data import Published, field, read_data, unique
 from vpo.tasks.math.answers import boxes, final_answer, one_box, plain
-from vpo.tasks.math.checker import equal_all, need_checker
+from vpo.tasks.math.checker import final_answers, need_checker
 from vpo.tasks.math.gsm8k import brevity
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
 
@@ -97,11 +97,10 @@ class CompetitionTask(Task[CompetitionProblem]):
 
     def score_all(self, problems: Sequence[CompetitionProblem], answers: Sequence[str | None]) -> list[Vector | None]:
         """Return the scores of all, answers compared in one call."""
-        finals = [None if answer is None else final_answer(answer) for answer in answers]
-        right = equal_all([(problem.answer, final) for problem, final in zip(problems, finals, strict=True)])
+        found = final_answers([problem.answer for problem in problems], answers)
         return [
             (0.0, 0.0, 0.0) if answer is None or final is None else _vector(problem, answer, equal)
-            for problem, answer, final, equal in zip(problems, answers, finals, right, strict=True)
+            for problem, answer, (final, equal) in zip(problems, answers, found, strict=True)
         ]
 
     def solved(self, vector: Sequence[float]) -> bool:

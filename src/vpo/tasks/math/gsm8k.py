@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from vpo.errors import InputError
 from vpo.tasks.data import Published, field, read_data, unique
 from vpo.tasks.math.answers import final_answer, plain
-from vpo.tasks.math.checker import equal_all, need_checker
+from vpo.tasks.math.checker import final_answers, need_checker
 from vpo.tasks.math.equations import ANNOTATION, Equation, equations
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
 
@@ -89,11 +89,10 @@ class Gsm8kTask(Task[Gsm8kProblem]):
 
     def score_all(self, problems: Sequence[Gsm8kProblem], answers: Sequence[str | None]) -> list[Vector | None]:
         """Return the scores of all, answers compared in one call."""
-        finals = [None if answer is None else final_answer(answer) for answer in answers]
-        right = equal_all([(problem.answer, final) for problem, final in zip(problems, finals, strict=True)])
+        found = final_answers([problem.answer for problem in problems], answers)
         return [
             (0.0,) * len(self.objectives) if answer is None or final is None else _vector(problem, answer, final, equal)
-            for problem, answer, final, equal in zip(problems, answers, finals, right, strict=True)
+            for problem, answer, (final, equal) in zip(problems, answers, found, strict=True)
         ]
 
     def solved(self, vector: Sequence[float]) -> bool:
