@@ -50,14 +50,14 @@ def complete(
     prefixes: Sequence[str] | None = None,
     *,
     quiet: bool = False,
-) -> Iterator[tuple[str, int]]:
-    """Yield a completion for each prompt, and the number of its tokens.
+) -> list[tuple[str, int]]:
+    """Return a completion for each prompt, and the number of its tokens.
 
     Args:
         policy: what writes.
         prompts: as chat messages.
         sampling: how.
-        prefixes: beginnings of the completions, of which only the rest is written and yielded.
+        prefixes: beginnings of the completions, of which only the rest is written and returned.
         quiet: whether to show no bar.
     """
     import torch
@@ -66,16 +66,21 @@ def complete(
     texts = written_prompts(tokenizer, prompts, prefixes, thinking=sampling.thinking)
     torch.manual_seed(sampling.seed)
     settings, ends = _generation(policy, sampling)
-    starts = range(0, len(texts), sampling.batch)
-    for start in starts if quiet else progress(starts, "generating", len(starts)):
+    # Prompts of like length go together, the longest first: less padding, and too little memory shows at once.
+    order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
+    batches = [sorted(order[start : start + sampling.batch]) for start in range(0, len(texts), sampling.batch)]
+    written: dict[int, tuple[str, int]] = {}
+    for batch in batches if quiet else progress(batches, "generating", len(batches)):
         inputs = tokenizer(
-            texts[start : start + sampling.batch], return_tensors="pt", padding=True, add_special_tokens=False
+            [texts[place] for place in batch], return_tensors="pt", padding=True, add_special_tokens=False
         ).to(model.device)
         with torch.inference_mode(), _habits(model, settings):
             output = model.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"])
-        for row in output[:, inputs["input_ids"].shape[1] :].tolist():
-            length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
-            yield tokenizer.decode(row[:length], skip_special_tokens=True), length
+        rows = output[:, inputs["input_ids"].shape[1] :].tolist()
+        for place, row in zip(batch, rows, strict=True):
+            length = next((index + 1 for index, token in enumerate(row) if token in ends), len(row))
+            written[place] = tokenizer.decode(row[:length], skip_special_tokens=True), length
+    return [written[place] for place in range(len(texts))]
 
 
 def written_prompts(

@@ -1,6 +1,7 @@
 """Plans of `vpo reproduce`: which methods are trained, from what, how, and on what they are measured."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -200,7 +201,7 @@ class LanguagePlan(Plan):
     Attributes:
         task_settings: of the task, such as its data.
         tokens_per_answer: after m times as many a completion is cut off.
-        micro_batch: rollouts in one backward pass.
+        micro_batch: rollouts in one backward pass; of the warm-up, examples.
         warm_singles: steps of the warm-up on single gold answers.
         warm_sets: steps of the warm-up on sets, made of the model's own answers; with neither there is no warm-up.
         warm_problems: for the sets.
@@ -262,6 +263,7 @@ class LanguagePlan(Plan):
             steps=self.warm_sets,
             problems=self.warm_problems,
             learning_rate=self.warm_rate,
+            micro_batch=math.gcd(Warmup.batch, self.micro_batch),
             tokens_per_answer=self.tokens_per_answer,
         )
 

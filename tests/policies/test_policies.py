@@ -115,7 +115,7 @@ def test_a_completion_goes_on_from_its_prefix():
     maze = task.problems("test", count=1)[0]
     asked = [task.ask(maze, 3)] * 2
     prefixes = ["<answer_1>UU</answer_1>\n", ""]
-    drawn = list(complete(policy, asked, Sampling(temperature=0.0, max_new_tokens=90), prefixes))
+    drawn = complete(policy, asked, Sampling(temperature=0.0, max_new_tokens=90), prefixes)
     begun, whole = (prefix + text for prefix, (text, _) in zip(prefixes, drawn, strict=True))
     first, second, third = task.parse(begun, 3)
     assert first == "UU"
@@ -135,22 +135,44 @@ def test_completions_are_seeded_and_counted():
     task = MazeTask(size=7, compact=True)
     policy = load(embedded("maze", size=7))
     prompts = [task.ask(problem, 1) for problem in task.problems(count=5)]
-    once = list(complete(policy, prompts, Sampling(max_new_tokens=30)))
-    assert once == list(complete(policy, prompts, Sampling(max_new_tokens=30)))
-    assert once != list(complete(policy, prompts, Sampling(max_new_tokens=30, seed=1)))
+    once = complete(policy, prompts, Sampling(max_new_tokens=30))
+    assert once == complete(policy, prompts, Sampling(max_new_tokens=30))
+    assert once != complete(policy, prompts, Sampling(max_new_tokens=30, seed=1))
     for text, tokens in once:
         # Its tags, its moves, and the end; or cut off at the limit.
         assert tokens in (len(text.replace("<answer>", "").replace("</answer>", "")) + 3, 30)
     assert all(tokens <= 4 for _, tokens in complete(policy, prompts, Sampling(max_new_tokens=4)))
 
 
+def test_completions_come_in_the_order_of_their_prompts_in_batches_of_like_length():
+    mazes = [MazeTask(size=size, compact=True).problems(count=1)[0] for size in (9, 7, 9, 11, 7)]
+    policy = load(embedded("maze", size=7))
+    prompts = [MazeTask(size=7, compact=True).ask(maze, 1) for maze in mazes]
+    batches = []
+    generate = policy.model.generate
+
+    def watched(tokens, **settings):
+        batches.append(tokens.shape)
+        return generate(tokens, **settings)
+
+    policy.model.generate = watched
+    greedy = Sampling(temperature=0.0, max_new_tokens=30, batch=2)
+    apart = [complete(policy, [prompt], greedy)[0] for prompt in prompts]
+    batches.clear()
+    assert complete(policy, prompts, greedy) == apart
+    assert [count for count, _ in batches] == [2, 2, 1]
+    lengths = [length for _, length in batches]
+    assert lengths == sorted(lengths, reverse=True)
+    assert len(set(lengths)) == 3
+
+
 def test_nothing_of_a_models_own_habits_but_its_stops_is_used():
     task = MazeTask(size=7, compact=True)
     policy = load(embedded("maze", size=7))
     prompts = [task.ask(problem, 3) for problem in task.problems(count=4)]
-    plain = list(complete(policy, prompts, Sampling(max_new_tokens=90)))
+    plain = complete(policy, prompts, Sampling(max_new_tokens=90))
     policy.model.generation_config.repetition_penalty = 1.5
-    assert list(complete(policy, prompts, Sampling(max_new_tokens=90))) == plain
+    assert complete(policy, prompts, Sampling(max_new_tokens=90)) == plain
     end = policy.tokenizer.convert_tokens_to_ids("</answer_1>")
     policy.model.generation_config.eos_token_id = [1, end]
     for text, tokens in complete(policy, prompts, Sampling(max_new_tokens=90)):
