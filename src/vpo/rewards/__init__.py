@@ -1,0 +1,1 @@
+"""Rewards that people already have, as objectives of a vector."""
