@@ -125,7 +125,7 @@ def scored_rows(task: Task[Any], completions: Iterable[Completion], tally: Tally
         parsed = [task.parse(each.text, each.answers) for each in some]
         problems = [each.problem for each in some for _ in range(each.answers)]
         answers = [answer for found in parsed for answer in found]
-        vectors = task.score_all(problems, answers)
+        vectors = [vector for found in task.score_sets([each.problem for each in some], parsed) for vector in found]
         outcomes = iter(zip(vectors, task.solved_all(problems, answers, vectors), strict=True))
         for each, found in zip(some, parsed, strict=True):
             tally.completions += 1

@@ -3,7 +3,6 @@
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -37,6 +36,10 @@ class Grader:
         """Return D, how many objectives a row has."""
         raise NotImplementedError
 
+    def counted(self) -> dict[str, tuple[float, int]]:
+        """Return what was counted in scoring since this was last asked: name → total and of how many."""
+        return {}
+
 
 class TaskGrader(Grader):
     """Scores by a task; rows name their problem."""
@@ -56,10 +59,11 @@ class TaskGrader(Grader):
 
     def score(self, rows: Sequence[Mapping[str, Any]], parsed: Sequence[Answers]) -> list[Floats | None]:
         """Return the vectors of the answers to the rows' problems, all of which are scored in one call."""
-        asked = [self._problem(row) for row in rows]
-        problems = [problem for problem, found in zip(asked, parsed, strict=True) for _ in found]
-        vectors = iter(self.task.score_all(problems, [answer for found in parsed for answer in found]))
-        return [_matrix(list(islice(vectors, len(found)))) for found in parsed]
+        return [_matrix(vectors) for vectors in self.task.score_sets([self._problem(row) for row in rows], parsed)]
+
+    def counted(self) -> dict[str, tuple[float, int]]:
+        """Return what the task counted in its scoring."""
+        return self.task.counted()
 
     def dimensions(self, row: Mapping[str, Any]) -> int:
         """Return how many objectives the row's problem has."""

@@ -152,6 +152,8 @@ class RewardFunction:
                 batch = Scored(own.parsed, own.scored, rewards, self._groups(own.rows))
                 self.observer(step, own.rows, own.texts, batch)
         found = merged(gathered(found)) if several and apart else found
+        counted = {name: Mean(*each) for name, each in self.grader.counted().items()}
+        found |= merged(gathered(counted)) if several else counted
         if log_metric is not None:
             for name, each in found.items():
                 log_metric(f"vpo/{name}", each.value)

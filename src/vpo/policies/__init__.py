@@ -90,8 +90,9 @@ def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located
     if found is not None and found.task_name != name:
         found = None  # it was trained on another
     known = {**(found.task_settings if found else {}), **settings}
-    if "data" in known:
-        known["data"] = absolute(known["data"])
+    for setting in find(task).files:
+        if setting in known:
+            known[setting] = absolute(known[setting])
     return Located(absolute(task) if task.endswith(".py") else task, absolute(path), found, known)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
-from typing import ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -70,6 +70,9 @@ class Task(ABC, Generic[P]):
     # Whether a single answer stands in <answer> tags. Not where the published format has tags of its own.
     wraps_single: ClassVar[bool] = True
 
+    # Settings that are files or folders.
+    files: ClassVar[tuple[str, ...]] = ("data",)
+
     # To implement
 
     @abstractmethod
@@ -104,6 +107,15 @@ class Task(ABC, Generic[P]):
             for problem, answer in zip(problems, answers, strict=True)
         ]
 
+    def score_sets(self, problems: Sequence[P], sets: Sequence[Sequence[str | None]]) -> list[list[Vector | None]]:
+        """Return the scores of the answers of sets, one set for each problem: here, of all in one `score_all`.
+
+        To override where the score of an answer depends on the others of its set.
+        """
+        repeated = [problem for problem, answers in zip(problems, sets, strict=True) for _ in answers]
+        vectors = iter(self.score_all(repeated, [answer for answers in sets for answer in answers]))
+        return [list(islice(vectors, len(answers))) for answers in sets]
+
     def solved_all(
         self, problems: Sequence[P], answers: Sequence[str | None], vectors: Sequence[Vector | None]
     ) -> list[bool | None]:
@@ -127,6 +139,17 @@ class Task(ABC, Generic[P]):
     def parts(self, completion: str, answers: int) -> list[tuple[int, int]]:
         """Return where the part of each answer of a set ends, and its place; to be written anew where `parse` is."""
         return protocol.parts(completion, answers)
+
+    def described(self) -> dict[str, Any]:
+        """Return what scores depend on besides settings, as plain data: it is saved with a run, and must not change."""
+        return {}
+
+    def counted(self) -> dict[str, tuple[float, int]]:
+        """Return what is worth watching of the scoring since this was last asked: name → total and of how many.
+
+        It is logged as the mean, or the total where the number is 0.
+        """
+        return {}
 
     def gold(self, problem: P) -> str | None:
         """Return the best answer, or None where the task knows none."""
