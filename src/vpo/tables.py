@@ -136,6 +136,8 @@ def task_text(task: type[Task[Any]]) -> str:
     if task.ragged:
         first, last = task.objectives[0], task.objectives[-1]
         rows = [[f"  {first.name}", "alike", first.meaning], [f"  … {last.name}", "", "as many as the problem has"]]
+    if not task.objectives:
+        rows = [["  your own", "", "as the settings say"]]
     settings = ", ".join(f"{name}={default}" for name, default in settings_of(task).items())
     return "\n".join([f"{task.name}: {task.summary}", *aligned(rows), f"  settings: {settings or 'none'}"])
 

