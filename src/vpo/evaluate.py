@@ -77,6 +77,7 @@ def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) ->
         "problems": len(problems),
         "answers_per_generation": answers,
         "sampling": asdict(sampling),
+        **({"scoring": described} if (described := task.described()) else {}),
         **tally.data(),
     }
     oracle = oracle_of([Evaluation(pool, facts)], tally.target)

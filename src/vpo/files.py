@@ -4,6 +4,7 @@ import errno
 import fcntl
 import importlib.util
 import json
+import math
 import os
 import shlex
 import shutil
@@ -55,6 +56,24 @@ def append_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     with open(path, "ab", buffering=0) as file:
         while left:  # a disk that fills up takes a part
             left = left[file.write(left) :]
+
+
+def differing(one: Any, other: Any, name: str = "") -> str:
+    """Return where plain data differs from other plain data, such as "scorers.0.model"; nothing where it does not.
+
+    Numbers that differ by less than a thousandth are the same: models compute a little differently on every machine.
+    """
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        pairs = [(key, one.get(key), other.get(key)) for key in dict.fromkeys([*one, *other])]
+    elif isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
+        pairs = [(str(place), *pair) for place, pair in enumerate(zip(one, other, strict=True))]
+    elif isinstance(one, float) or isinstance(other, float):
+        numbers = isinstance(one, int | float) and isinstance(other, int | float)
+        return "" if numbers and math.isclose(one, other, rel_tol=1e-3, abs_tol=1e-6) else name
+    else:
+        return "" if one == other else name
+    found = (differing(left, right, f"{name}.{key}" if name else key) for key, left, right in pairs)
+    return next((each for each in found if each), "")
 
 
 def module_of(path: str | Path, name: str) -> ModuleType:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from vpo import processes, runs
 from vpo.config import EMBEDDED, TrainConfig
 from vpo.errors import InputError
-from vpo.files import DiskFullError, command_line, disk_full, new_folder, now
+from vpo.files import DiskFullError, command_line, differing, disk_full, new_folder, now
 from vpo.machine import check_disk, device, precision, versions
 from vpo.methods import get as get_method
 from vpo.policies import Located, Policy, absolute, load, locate
@@ -49,6 +49,7 @@ class Parts:
     """All that a run is made of, loaded and checked."""
 
     config: TrainConfig
+    task: Task[Any]
     policy: Policy
     reward: "RewardFunction"
     format: PromptFormat
@@ -89,6 +90,7 @@ def resume(folder: str | Path) -> Outcome:
     with together():
         _check_processes(run)
         parts = prepare(config)
+        _check_scoring(run, parts.task)
     return _go_on(run, parts)
 
 
@@ -100,6 +102,16 @@ def _check_processes(run: Run) -> None:
         raise InputError(
             f"{run.folder}: the run was begun in {began} processes, not {processes.count()}: go on with as many, by "
             f"accelerate launch --num_processes {began} -m vpo train --resume {run.folder}"
+        )
+
+
+def _check_scoring(run: Run, task: Task[Any]) -> None:
+    """Refuse to go on where answers would be scored otherwise than before: by another calibration or model."""
+    before = run.notes().get("scoring", {})
+    if changed := differing(before, task.described()):
+        raise InputError(
+            f"{run.folder}: the scoring of task {task.name} is not what the run was begun with: {changed}; run.json "
+            "has what it was"
         )
 
 
@@ -160,7 +172,7 @@ def prepare(config: TrainConfig) -> Parts:
         example=task.ask(problems[0], method.answers, reward.deployed(problems[0].id)),
     )
     policy = load(found.path, precision="bfloat16" if config.precision == "bfloat16" else "float32")
-    return Parts(config, policy, reward, asked)
+    return Parts(config, task, policy, reward, asked)
 
 
 def _go_on(run: Run, parts: Parts) -> Outcome:
@@ -190,7 +202,7 @@ def _train_steps(run: Run, parts: Parts) -> int:
     step, checkpoint = main_says(run.latest_checkpoint()) or (0, None)
     with together():
         if is_main():
-            _begin(run, step)
+            _begin(run, step, parts.task)
     args = _arguments(parts, run.folder)
     watch = Watch(run, config, parts.format, parts.reward.objectives, args.num_iterations)
     parts.reward.observer = watch.sample
@@ -204,11 +216,12 @@ def _train_steps(run: Run, parts: Parts) -> int:
     return done
 
 
-def _begin(run: Run, step: int) -> None:
+def _begin(run: Run, step: int, task: Task[Any]) -> None:
     """Cut the run back to a step, and note how it goes on."""
     run.rewind(step)
     facts = {"command": command_line(), "began": now(), "versions": versions(), "device": device()}
-    run.note_beginning({**facts, "processes": processes.count()})
+    scoring = {"scoring": described} if (described := task.described()) else {}
+    run.note_beginning({**facts, "processes": processes.count(), **scoring})
 
 
 def _save(run: Run, parts: Parts, trainer: "GRPOTrainer") -> None:

