@@ -93,6 +93,7 @@ format: $(READY)  ## fix style
 bench: $(READY)  ## time the core, the tasks and a training step (the sandbox: benchmarks/sandbox.py DATA)
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/tasks.py
+	$(BIN)/python -W ignore benchmarks/rewards.py
 	$(BIN)/python -W ignore benchmarks/train.py
 	$(BIN)/python -W ignore benchmarks/scale.py
 

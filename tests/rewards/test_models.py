@@ -32,7 +32,7 @@ def raw_by_hand(path, each):
         text = f"user: {each.messages[0]['content']}\nassistant: {each.answer}\n"
         encoded = tokenizer(text, return_tensors="pt")
     else:
-        encoded = tokenizer(each.messages[0]["content"], each.answer, return_tensors="pt")
+        encoded = tokenizer([each.messages[0]["content"]], [each.answer], return_tensors="pt")  # of "" a pair too
     with torch.inference_mode():
         return AutoModelForSequenceClassification.from_pretrained(path).eval()(**encoded).logits[0].numpy()
 

@@ -1,6 +1,6 @@
 """What the models that score have in common: loading, a device of their own, batches of texts of like length."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,21 +63,23 @@ class Scoring:
         longest = getattr(self.model.config, "max_position_embeddings", None) or self.tokenizer.model_max_length
         self.max_tokens = min(max_tokens or longest, longest, self.tokenizer.model_max_length)
 
-    def run(self, encoded: Sequence[Mapping[str, Any]], read: Callable[[Any, Any], Any]) -> Any:
-        """Return a row for each encoded text, in their order, as an array of float64.
+    def run(self, encoded: Mapping[str, Any], read: Callable[[Any, Any], Any]) -> list[Any]:
+        """Return a row for each encoded text, in their order, as arrays of float64.
 
         Args:
-            encoded: what the tokenizer made of each.
+            encoded: what the tokenizer made of all.
             read: from the outputs of the model and the attention mask of a batch to a row for each text.
         """
         import torch
 
-        order = sorted(range(len(encoded)), key=lambda place: len(encoded[place]["input_ids"]))
-        rows: list[Any] = [None] * len(encoded)
+        lengths = [len(ids) for ids in encoded["input_ids"]]
+        order = sorted(range(len(lengths)), key=lengths.__getitem__)
+        rows: list[Any] = [None] * len(lengths)
         with torch.inference_mode():
             for start in range(0, len(order), self.batch):
                 places = order[start : start + self.batch]
-                padded = self.tokenizer.pad([dict(encoded[place]) for place in places], return_tensors="pt")
+                chosen = {name: [values[place] for place in places] for name, values in encoded.items()}
+                padded = self.tokenizer.pad(chosen, return_tensors="pt")
                 outputs = self.model(**{name: value.to(self.device) for name, value in padded.items()})
                 found = read(outputs, padded["attention_mask"].to(self.device)).double().cpu().numpy()
                 for place, row in zip(places, found, strict=True):

@@ -91,21 +91,23 @@ class Classifier:
         return self.calibrated.counted()
 
     def _raw(self, items: Sequence[Item]) -> Floats:
-        found = self.scoring.run([self._encoded(item) for item in items], self._read)
+        found = self.scoring.run(self._encoded(items), self._read)
         return np.stack([row[list(self.heads.values())] for row in found]) if found else np.zeros((0, len(self.heads)))
 
     def _read(self, outputs: Any, mask: Any) -> Any:
         return getattr(outputs, self.output)
 
-    def _encoded(self, item: Item) -> Mapping[str, Any]:
+    def _encoded(self, items: Sequence[Item]) -> Mapping[str, Any]:
+        """Return what the tokenizer makes of prompts and answers, all at once."""
         tokenizer, room = self.scoring.tokenizer, {"truncation": True, "max_length": self.scoring.max_tokens}
+        answers = [item.answer for item in items]
         if self.form == "chat":
-            chat = [*item.messages, {"role": "assistant", "content": item.answer}]
-            encoded: Mapping[str, Any] = tokenizer.apply_chat_template(chat, tokenize=True, return_dict=True, **room)
+            chats = [[*item.messages, {"role": "assistant", "content": item.answer}] for item in items]
+            encoded: Mapping[str, Any] = tokenizer.apply_chat_template(chats, tokenize=True, return_dict=True, **room)
         elif self.form == "pair":
-            encoded = tokenizer(text_of(tuple(item.messages)), item.answer, **room)
+            encoded = tokenizer([text_of(tuple(item.messages)) for item in items], answers, **room)
         else:
-            encoded = tokenizer(item.answer, **room)
+            encoded = tokenizer(answers, **room)
         return encoded
 
 
