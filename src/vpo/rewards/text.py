@@ -119,8 +119,10 @@ class Pattern:
 
     def __init__(self, name: str, *, pattern: str) -> None:
         """Take a pattern, in which a dot matches an end of line too."""
-        import regex
-
+        try:
+            import regex
+        except ImportError:
+            raise InputError("patterns need regex: pip install 'vpo[rewards]'") from None
         try:
             self.compiled = regex.compile(pattern, regex.DOTALL)
         except regex.error as error:

@@ -1,0 +1,64 @@
+import json
+
+import pytest
+
+from vpo.cli import main
+
+REWARDS = """
+[size]
+kind = "function"
+function = "mine.py:size"
+calibration = {range = [0, 4]}
+
+[short]
+kind = "length"
+most = 2
+"""
+SIZE = "def size(completions, **kwargs):\n    return [None if text == '?' else len(text) for text in completions]\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "mine.py").write_text(SIZE)
+    (tmp_path / "rewards.toml").write_text(REWARDS)
+
+    def write(*answers):
+        rows = [{"prompt": "Say it.", "answer": answer} for answer in answers]
+        (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return ["rewards", str(tmp_path / "rewards.toml"), str(tmp_path / "answers.jsonl")]
+
+    return write
+
+
+def test_the_spread_and_what_is_cut_off(files, capsys):
+    assert main([*files("a", "abc", "abcdef", ""), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    size, short = found["objectives"]
+    assert found["answers"] == 4
+    assert size == {
+        "name": "size",
+        "abstained": 0,
+        "clipped": 0.25,  # abcdef
+        "mean": 0.5,  # of 0.25, 0.75, 1 and 0
+        "least": 0.0,
+        "lower": 0.1875,
+        "median": 0.5,
+        "upper": 0.8125,
+        "most": 1.0,
+    }
+    assert (short["clipped"], short["mean"]) == (None, 1.0)
+    assert found["scoring"]["scorers"][0]["calibration"] == {"size": {"range": [0.0, 4.0]}}
+
+
+def test_a_reward_that_abstains_is_said(files, capsys):
+    assert main(files("ab", "?")) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "2 answers"
+    assert lines[2].split() == ["size", "0.500", "0.500", "0.500", "0.500", "0.500", "0.500", "0.0%", "1"]
+    assert main(files("?")) == 1
+    assert "size" in capsys.readouterr().out
+
+
+def test_files_that_are_wrong(files, capsys):
+    assert main(files()) == 2
+    assert "must hold 1 or more answers" in capsys.readouterr().err
