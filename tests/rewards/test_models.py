@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("transformers")
 
 from tests.rewards.small import HEADS, item, save_classifier
+from vpo.rewards import Limited, Vector
 from vpo.rewards.embedding import Similarity
 from vpo.rewards.models import Classifier
 
@@ -148,3 +149,12 @@ def test_the_nearest_of_several_references_counts(minilm):
 def test_an_answer_without_a_reference_is_refused(minilm):
     with pytest.raises(ValueError, match="column 'reference' must be a text"):
         minilm.score([item("A cat.")])
+
+
+def test_several_calls_at_once_share_a_model(classifier):
+    quality = Classifier("q", model=classifier, heads=HEADS, calibration=WIDE, device="cpu")
+    items = [item(f"answer {n} " * (n % 7)) for n in range(64)]
+    vector = Vector(Limited(quality, call_size=2), concurrent=8)
+    assert np.allclose(vector.score(items), quality.score(items), atol=1e-5)
+    assert vector.failures == {}
+    assert vector.counted()["clipped/helpful"][1] == 128  # all that was scored, by either

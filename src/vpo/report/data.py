@@ -14,7 +14,7 @@ from vpo.core.at_k import Interval
 from vpo.core.simplex import Floats
 from vpo.costs import Cost, cost_of
 from vpo.errors import InputError
-from vpo.evaluations import Evaluation, task_of
+from vpo.evaluations import Evaluation, has_own, task_of
 from vpo.measure import ORACLE, Comparison, Key, Measure
 from vpo.pools import ProblemPool
 from vpo.report.curves import Curve
@@ -182,9 +182,9 @@ def _gallery(
 
 
 def _drawable(evaluations: Sequence[Evaluation]) -> tuple[Task[Any] | None, dict[str, Any]]:
-    """Return the task of the first evaluation whose problems are still to be had, and those problems by name."""
+    """Return the task of the first evaluation whose problems can be drawn, and those by name."""
     for each in evaluations:
-        task = task_of(each)
+        task = task_of(each) if has_own(each, "scene") else None
         if task is not None:
             try:
                 problems = task.problems(each.facts["split"], count=each.facts["problems"])

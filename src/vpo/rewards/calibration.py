@@ -9,6 +9,7 @@
 """
 
 import math
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -191,6 +192,7 @@ class Calibrated:
 
         self.rules = [calibration_of(by_name[name], reference(place)) for place, name in enumerate(names)]
         self.clipped = dict.fromkeys(self.names, (0.0, 0))
+        self.lock = threading.Lock()  # several calls of a scorer may run at once
 
     def __call__(self, raw_ND: Floats) -> list[Scores]:
         """Return the scores of numbers, none for those that are not finite, and count what is cut off."""
@@ -199,9 +201,10 @@ class Calibrated:
         for place, (name, rule) in enumerate(zip(self.names, self.rules, strict=True)):
             raw_n = np.where(known_ND[:, place], raw_ND[:, place], 0.0)
             scores_ND[:, place] = rule(raw_n)
-            total, number = self.clipped[name]
             cut = rule.clips(raw_n) & known_ND[:, place]
-            self.clipped[name] = (total + float(cut.sum()), number + int(known_ND[:, place].sum()))
+            with self.lock:
+                total, number = self.clipped[name]
+                self.clipped[name] = (total + float(cut.sum()), number + int(known_ND[:, place].sum()))
         rows: list[list[float]] = np.where(known_ND, scores_ND, np.nan).tolist()
         return [tuple(None if np.isnan(score) else score for score in row) for row in rows]
 
@@ -211,5 +214,6 @@ class Calibrated:
 
     def counted(self) -> dict[str, tuple[float, int]]:
         """Return for each objective how many numbers were cut off since this was last asked, and of how many."""
-        found, self.clipped = self.clipped, dict.fromkeys(self.names, (0.0, 0))
+        with self.lock:
+            found, self.clipped = self.clipped, dict.fromkeys(self.names, (0.0, 0))
         return found

@@ -104,7 +104,9 @@ class Similarity:
         """Return the embedding of each text, of length 1."""
         tokenizer, room = self.scoring.tokenizer, {"truncation": True, "max_length": self.scoring.max_tokens}
         different = list(dict.fromkeys(texts))
-        rows = self.scoring.run(tokenizer(different, **room), self._pooled)
+        with self.scoring.lock:
+            encoded = tokenizer(different, **room)
+        rows = self.scoring.run(encoded, self._pooled)
         found = {text: row / max(float(np.linalg.norm(row)), 1e-12) for text, row in zip(different, rows, strict=True)}
         return [found[text] for text in texts]
 

@@ -1,5 +1,6 @@
 """What the models that score have in common: loading, a device of their own, batches of texts of like length."""
 
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ class Scoring:
         except ImportError:
             raise InputError("models that score need torch and transformers: pip install 'vpo[train]'") from None
         transformers.utils.logging.disable_progress_bar()
+        self.lock = threading.Lock()  # a tokenizer serves one thread at a time
         self.path, self.batch = path, whole_number(batch, "batch", 1)
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.precision = precision or ("bfloat16" if self.device.startswith("cuda") else "float32")

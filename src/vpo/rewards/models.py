@@ -91,7 +91,9 @@ class Classifier:
         return self.calibrated.counted()
 
     def _raw(self, items: Sequence[Item]) -> Floats:
-        found = self.scoring.run(self._encoded(items), self._read)
+        with self.scoring.lock:
+            encoded = self._encoded(items)
+        found = self.scoring.run(encoded, self._read)
         return np.stack([row[list(self.heads.values())] for row in found]) if found else np.zeros((0, len(self.heads)))
 
     def _read(self, outputs: Any, mask: Any) -> Any:

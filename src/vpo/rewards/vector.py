@@ -154,7 +154,7 @@ class Vector:
     def _note(self, call: "_Call") -> None:
         """Count what went wrong in a call, and say it the first time."""
         label = "/".join(call.scorer.names)
-        for kind, reason in call.reasons.items():
+        for kind, reason in list(call.reasons.items()):  # a call that hangs may still add some
             if not self.failures[label, kind]:
                 warnings.warn(f"reward {label} {reason}; it abstains on such answers", stacklevel=4)
             self.failures[label, kind] += 1
