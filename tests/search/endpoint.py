@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @contextmanager
 def endpoint(answer):
-    """Serve chat completions; `answer(request, number)` gives a text, or (status, body) as they are sent."""
+    """Serve chat completions; `answer(request, number)` gives a text, or (status, body[, headers]) as sent."""
     seen = []
     lock = threading.Lock()
 
@@ -25,11 +25,13 @@ def endpoint(answer):
                 usage = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
                 body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
                 found = 200, json.dumps({**body, "usage": usage}).encode()
-            status, body = found
+            status, body, *headers = found
             try:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
+                for name, value in headers[0].items() if headers else ():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)
             except OSError:

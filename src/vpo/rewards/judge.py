@@ -1,0 +1,251 @@
+"""A language model as a judge: a rubric for each persona, each an objective of its own.
+
+A judge that fails abstains. No failure, of the network, of the endpoint, of what it says or of the money, is ever a
+number, and each is counted by its reason.
+"""
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import nullcontext
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from vpo.endpoint import RATE_LIMITED, Endpoint, Line, Reply, UnansweredError, check_asks, retried
+from vpo.errors import InputError
+from vpo.rewards.judge_cache import Book, Cache
+from vpo.rewards.judge_limits import DOWN, Breaker, Spending
+from vpo.rewards.judge_questions import Question, ReplyError, shown
+from vpo.rewards.scorer import Item, Scores
+
+OF_THE_ASK = (400, 413, 422)  # statuses that say something of the ask, and nothing of the endpoint
+UNSTRUCTURED = (400, 422, 501)  # statuses of endpoints that know no response_format
+BURSTS = 2  # as many failures on end as this times at_once are enough
+
+# The score of each answer that was shown, or why there is none.
+Said: TypeAlias = dict[str, float] | str
+
+
+class Judge:
+    """Scores answers by asking a model behind an OpenAI-compatible endpoint.
+
+    Attributes:
+        names: the personas.
+        failures: how many scores it abstained from, by reason.
+        cached: how many requests the cache has saved.
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoint: str,
+        model: str,
+        rubrics: Mapping[str, str],
+        scale: Sequence[float] = (1, 5),
+        together: bool = False,
+        at_once: int = 16,
+        limit: float = 60.0,
+        tries: int = 4,
+        backoff: float = 1.0,
+        pause: float = 30.0,
+        reply_tokens: int = 512,
+        max_requests: int | None = None,
+        max_tokens: int | None = None,
+        cache: str | Path | None = None,
+    ) -> None:
+        """Take what is asked, where, and within which limits.
+
+        Args:
+            endpoint: its address, such as http://localhost:8000/v1; the key is OPENAI_API_KEY of the environment.
+            model: its name there.
+            rubrics: for each persona the text by which it scores.
+            scale: the worst and the best number that it may give; they become 0 and 1.
+            together: whether the answers of a set are judged in one request, side by side, or each by itself.
+            at_once: how many requests may be under way.
+            limit: seconds for one of them, and the longest wait before the next.
+            tries: how often a request is sent that fails for a reason that may pass.
+            backoff: seconds before the second try, at most; before each further one twice as long.
+            pause: seconds without a request, after 2 × at_once failures on end.
+            reply_tokens: the longest reply.
+            max_requests: how many are sent at most, further tries included; None for no limit.
+            max_tokens: of prompts and replies; None for no limit.
+            cache: a folder for what was said, on a local disk; None for none.
+        """
+        check_asks(at_once, limit, tries, backoff)
+        if not 0 < pause < math.inf:
+            raise InputError(f"pause must be greater than 0 and finite, not {pause}")
+        self.rubrics, self.scale = _rubrics(rubrics), _scale(scale)
+        self.names = tuple(self.rubrics)
+        self.model, self.together = model, together
+        self.tries, self.backoff, self.reply_tokens = tries, backoff, reply_tokens
+        for name, value in {
+            "reply_tokens": reply_tokens,
+            "max_requests": max_requests,
+            "max_tokens": max_tokens,
+        }.items():
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be 1 or more, not {value}")
+        if urlsplit(endpoint).scheme not in ("http", "https"):
+            raise InputError(f"endpoint must be an address such as http://localhost:8000/v1, not {endpoint!r}")
+        self.endpoint = Endpoint(endpoint, model, at_once=at_once, limit=limit)
+        self.spending = Spending(max_requests, max_tokens)
+        self.breaker = Breaker(BURSTS * at_once, pause)
+        self.cache = None if cache is None else Cache(cache)
+        self.failures: Counter[str] = Counter()
+        self.cached = 0
+        self._structured: bool | None = None  # whether the endpoint knows response_format; None until it is known
+        self._warned: set[str] = set()
+
+    def score(self, items: Sequence[Item]) -> list[Scores]:
+        """Return a number in [0, 1] of each persona for each item, or None."""
+        asked = [[self._question(item, rubric) for rubric in self.rubrics.values()] for item in items]
+        said = self._answers({question.key: question for row in asked for question in row})
+        found = []
+        for item, row in zip(items, asked, strict=True):
+            found.append(tuple(self._number(item.answer, said[question.key]) for question in row))
+        self._warn()
+        return found
+
+    def described(self) -> dict[str, Any]:
+        """Return what it is and how it is calibrated."""
+        address = urlsplit(self.endpoint.address)
+        return {
+            "scorer": "judge",
+            "model": self.model,
+            "endpoint": f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}",  # without a password
+            "rubrics": dict(self.rubrics),
+            "scale": list(self.scale),
+            "calibration": f"(x − {self.scale[0]:g}) / {self.scale[1] - self.scale[0]:g}",
+            "together": self.together,
+            "temperature": 0,
+        }
+
+    def _question(self, item: Item, rubric: str) -> Question:
+        answers = shown([item.answer, *item.others]) if self.together else (item.answer,)
+        return Question(self.model, rubric, self.scale, item.messages, answers)
+
+    def _number(self, answer: str, said: Said) -> float | None:
+        if isinstance(said, str):
+            self.failures[said] += 1
+            return None
+        return said[answer]
+
+    def _answers(self, questions: Mapping[str, Question]) -> dict[str, Said]:
+        """Return for each key the score of each answer, or why there is none."""
+        with self.cache.opened() if self.cache else nullcontext() as book:
+            said: dict[str, Said] = {}
+            for key, numbers in (book.get(questions) if book else {}).items():
+                known = questions[key].known(numbers)
+                if known is not None:
+                    said[key] = known
+            self.cached += len(said)
+            left = [question for key, question in questions.items() if key not in said]
+            if left:
+                said.update(self._asked(left, book))
+            return said
+
+    def _asked(self, questions: Sequence[Question], book: Book | None) -> dict[str, Said]:
+        """Ask an endpoint, and note each answer as soon as it is there."""
+        said: dict[str, Said] = {}
+        done: SimpleQueue[Future[tuple[str, Said]]] = SimpleQueue()
+        with self.endpoint.line() as line:
+            asks = [line.submit(self._ask(line, question)) for question in questions]
+            try:
+                for ask in asks:
+                    ask.add_done_callback(done.put)
+                while len(said) < len(questions):
+                    ready = [done.get(), *(done.get() for _ in range(done.qsize()))]
+                    new = dict(each.result() for each in ready)
+                    said.update(new)
+                    if book:
+                        book.put({key: list(each.values()) for key, each in new.items() if isinstance(each, dict)})
+            finally:
+                for ask in asks:  # where somebody interrupts
+                    ask.cancel()
+        return said
+
+    async def _ask(self, line: Line, question: Question) -> tuple[str, Said]:
+        """Return the key of a question, and what came of it."""
+        async with line.slots:
+            try:
+                reply = await retried(
+                    lambda: self._attempt(line, question),
+                    tries=self.tries,
+                    backoff=self.backoff,
+                    longest=self.endpoint.limit,
+                    seed=question.key,
+                )
+                return question.key, question.read(reply.text)
+            except UnansweredError as error:
+                if error.reason == RATE_LIMITED:  # to be told to wait is nothing; to be told so at every try is
+                    self.breaker.failed()
+                return question.key, error.reason
+            except ReplyError as error:
+                return question.key, str(error)
+
+    async def _attempt(self, line: Line, question: Question) -> Reply:
+        """Ask once, with a schema if the endpoint takes one, and without where it refuses."""
+        if self._structured is not False:
+            try:
+                reply = await self._paid(line, question, response_format=question.response_format)
+                self._structured = True
+                return reply
+            except UnansweredError as error:
+                if self._structured or error.status not in UNSTRUCTURED:
+                    raise
+        reply = await self._paid(line, question)
+        if self._structured is None:
+            self._structured = False
+        return reply
+
+    async def _paid(self, line: Line, question: Question, **options: Any) -> Reply:
+        """Send one request, if that is still allowed, and account for it."""
+        self.breaker.check()
+        most = question.size + self.reply_tokens
+        await self.spending.claim(most)
+        tokens = most  # where nobody tells, the most that it can have been
+        try:
+            reply = await line.once(question.messages, temperature=0, max_tokens=self.reply_tokens, **options)
+            tokens = most if reply.total is None else reply.total
+            self.breaker.worked()
+            return reply
+        except UnansweredError as error:
+            tokens = 0 if error.free else most
+            if error.reason != RATE_LIMITED and error.status not in OF_THE_ASK:
+                self.breaker.failed()
+            raise
+        finally:
+            self.spending.settle(most, tokens)
+
+    def _warn(self) -> None:
+        """Say once that a limit is reached, or that the endpoint does not answer."""
+        spending, pause = self.spending, self.breaker.pause
+        if spending.over:
+            spent = f"{spending.requests} requests, {spending.tokens} tokens"
+            self._once(spending.over, f"({spent}): it abstains from all that it has not scored yet")
+        if self.breaker.opened:
+            self._once(DOWN, f"({dict(self.failures)}): it abstains, and asks again every {pause:g} s")
+
+    def _once(self, what: str, text: str) -> None:
+        if what not in self._warned:
+            self._warned.add(what)
+            warnings.warn(f"judge {self.model}: {what} {text}", stacklevel=4)
+
+
+def _rubrics(rubrics: Mapping[str, str]) -> dict[str, str]:
+    if not rubrics:
+        raise InputError("rubrics must hold a text for at least one persona")
+    for persona, text in rubrics.items():
+        if not persona or not isinstance(text, str) or not text.strip():
+            raise InputError(f"rubrics: persona {persona!r} needs a name and a text, not {text!r}")
+    return dict(rubrics)
+
+
+def _scale(scale: Sequence[float]) -> tuple[float, float]:
+    if len(scale) == 2 and -math.inf < scale[0] < scale[1] < math.inf:
+        return float(scale[0]), float(scale[1])
+    raise InputError(f"scale must be the worst and the best number, such as [1, 5], not {list(scale)}")
