@@ -16,8 +16,7 @@ import pytest
 
 pytest.importorskip("openai")
 
-from tests.search.endpoint import endpoint
-from tests.search.test_writers import dripping
+from tests.search.endpoint import dripping, endpoint
 from vpo.endpoint import _seconds
 from vpo.rewards.judge import Judge
 from vpo.rewards.judge_questions import Question, shown
@@ -93,8 +92,8 @@ def test_answers_cannot_leave_the_data():
     question = Question("m", "r", (1, 5), ASK, shown([text, "b"]))
     user = question.messages[1]["content"]
     assert user.count("<data>") == user.count("</data>") == 1
-    assert text.replace("\ud800", "\\ud800") in shown_in({"messages": question.messages}).values() or "ud800" in user
-    user.encode()
+    assert text in shown_in({"messages": question.messages}).values()
+    user.encode()  # the surrogate is escaped
 
 
 GARBAGE = {
@@ -289,12 +288,11 @@ def test_requests_are_never_more_than_their_limit():
         with pytest.warns(UserWarning, match="request limit reached .25 requests, "):
             found = [score for row in asked.score(items(30)) for score in row]
         assert len(seen) == asked.spending.requests == 25
+        assert sum(asked.failures.values()) == found.count(None) == 60 - 16  # of requests 0 to 24 nine failed
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # it is said once
-            assert asked.score(items(2)) != [(0.0, 0.0)] * 2
+            assert asked.score(items(2)) == [(None, None)] * 2
     assert len(seen) == 25
-    assert sum(score is not None for score in found) == 16  # of requests 0..24 nine failed
-    assert found.count(None) == asked.failures["request limit reached"] - 4 or asked.failures["server error"]
 
 
 @pytest.mark.parametrize("counted", [True, False])

@@ -1,6 +1,7 @@
 """A small OpenAI-compatible endpoint on loopback that answers as a test wants it to."""
 
 import json
+import socket
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,12 +41,40 @@ def endpoint(answer):
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 128  # where more call at once, some are heard a second later
+
+    server = Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/v1", seen
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def dripping():
+    """A server that sends a byte now and then, for ever."""
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def run():
+            try:
+                connected, _ = server.accept()
+                with connected:
+                    connected.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                    while not stop.wait(0.2):
+                        connected.sendall(b" ")
+            except OSError:
+                pass
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        finally:
+            stop.set()
+            thread.join(5)

@@ -1,17 +1,14 @@
 """Searches behind an endpoint: one that works, and ones that do not."""
 
 import json
-import socket
-import threading
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("openai")
 
-from tests.search.endpoint import endpoint
+from tests.search.endpoint import dripping, endpoint
 from vpo.generate import Sampling
 from vpo.search.log import CANDIDATES, GENERATIONS
 from vpo.search.operators import Ask
@@ -136,31 +133,6 @@ def test_tokens_that_nobody_counts_are_not_counted(usage, tmp_path):
             search_into(tmp_path / "b", replace(request, budget={"tokens": 1}))
     assert "tokens" not in outcome.spent
     assert again.spent["answers"].tolist() == [6]
-
-
-@contextmanager
-def dripping():
-    """A server that sends a byte now and then, for ever."""
-    stop = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def run():
-            try:
-                connected, _ = server.accept()
-                with connected:
-                    connected.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-                    while not stop.wait(0.2):
-                        connected.sendall(b" ")
-            except OSError:
-                pass
-
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-        finally:
-            stop.set()
-            thread.join(5)
 
 
 def test_a_failed_ask_is_tried_again():

@@ -132,7 +132,9 @@ def _object(text: str) -> dict[str, Any]:
         found = [decoder.decode(text)] if len(text) <= LONGEST else []
     except ReplyError:
         raise
-    except (ValueError, RecursionError):
+    except RecursionError:
+        found = []
+    except ValueError:
         found = _objects_within(text, decoder)
     if not found:
         raise ReplyError(NOT_JSON)
@@ -150,7 +152,9 @@ def _objects_within(text: str, decoder: json.JSONDecoder) -> list[Any]:
             found.append(value)
         except ReplyError:
             raise
-        except (ValueError, RecursionError):
+        except RecursionError:  # to look into each of its layers would take long
+            return []
+        except ValueError:
             end = place + 1
         place = text.find("{", end)
     return found

@@ -1,19 +1,17 @@
 """What writes the completions of a search: a model in this process, or one behind an endpoint."""
 
-import os
-import threading
-import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from vpo.endpoint import Endpoint, Line, Reply, UnansweredError, retried
 from vpo.errors import InputError
 from vpo.generate import Sampling, complete, written_prompts
 from vpo.policies import Policy
 from vpo.search.operators import Ask
 
 SILENT = 3  # batches on end without any answer are enough
+BACKOFF, LONGEST_WAIT = 2.0, 10.0  # seconds before a second try, and before any, at most
 
 
 @dataclass(frozen=True)
@@ -109,80 +107,35 @@ class EndpointWriter:
         self, address: str, model: str, sampling: Sampling, *, at_once: int = 16, limit: float = 120.0, tries: int = 3
     ) -> None:
         """Take the address, such as http://localhost:8000/v1, and the name of the model there."""
-        try:
-            from openai import OpenAI
-        except ImportError:
-            raise InputError("an endpoint needs the package openai: pip install openai") from None
-        self.address, self.model, self.sampling = address, model, sampling
-        self.at_once, self.tries, self.limit = at_once, tries, limit
-        self.stopping = False
+        self.endpoint = Endpoint(address, model, at_once=at_once, limit=limit)
+        self.sampling, self.tries = sampling, tries
         self.answered, self.silent = False, 0  # whether it ever answered, and batches on end in which it did not
-        key = os.environ.get("OPENAI_API_KEY", "none")
-        self.client = OpenAI(base_url=address, api_key=key, timeout=limit, max_retries=0)
 
     def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
         """Return completions; the same again only as far as the endpoint keeps to the seed."""
-        self.stopping = False
-        with ThreadPoolExecutor(self.at_once) as pool:
-            try:
-                found = list(pool.map(self._write, asks, range(seed, seed + len(asks))))
-            except KeyboardInterrupt:
-                self.stopping = True  # the threads need not be waited for
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        with self.endpoint.line() as line:
+            under_way = [line.submit(self._write(line, ask, seed + place)) for place, ask in enumerate(asks)]
+            found = [each.result() for each in under_way]
         failures = [each.failure for each in found if each.failure]
         self.answered |= len(failures) < len(found)
         self.silent = self.silent + 1 if len(failures) == len(found) else 0
         if self.silent and (not self.answered or self.silent >= SILENT):
-            raise InputError(f"{self.address}: none of {len(found)} asks was answered: {failures[0]}")
+            raise InputError(f"{self.endpoint.address}: none of {len(found)} asks was answered: {failures[0]}")
         return found
 
-    def _write(self, ask: Ask, seed: int) -> Written:
-        failure = ""
-        for attempt in range(self.tries):
-            if attempt:
-                self._wait(min(2**attempt, 10))
+    async def _write(self, line: Line, ask: Ask, seed: int) -> Written:
+        def attempt() -> Awaitable[Reply]:
+            return line.once(
+                ask.messages,
+                temperature=self.sampling.temperature,
+                top_p=self.sampling.top_p,
+                max_tokens=self.sampling.max_new_tokens,
+                seed=seed,
+            )
+
+        async with line.slots:
             try:
-                return self._within_limit(ask, seed)
-            except Exception as error:  # of the network, of the server, of what it sent: all are one failed ask
-                failure = f"{type(error).__name__}: {error}"
-        return Written("", 0, failure[:300])
-
-    def _within_limit(self, ask: Ask, seed: int) -> Written:
-        """Ask in a thread that is left alone if it takes too long: the client's own limit is for each read."""
-        found: list[Written | Exception] = []
-
-        def run() -> None:
-            try:
-                found.append(self._ask(ask, seed))
-            except Exception as error:  # is raised below, in the thread that waits
-                found.append(error)
-
-        threading.Thread(target=run, daemon=True).start()
-        self._wait(self.limit, found)
-        if not found:
-            raise TimeoutError(f"not answered within {self.limit:g} s")
-        if isinstance(found[0], Exception):
-            raise found[0]
-        return found[0]
-
-    def _wait(self, seconds: float, found: Sequence[object] = ()) -> None:
-        """Wait for some time, for something to be found, or until somebody stops the search."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not found and not self.stopping:
-            time.sleep(0.01)
-
-    def _ask(self, ask: Ask, seed: int) -> Written:
-        answer = self.client.chat.completions.create(
-            model=self.model,
-            messages=ask.messages,  # type: ignore[arg-type]  # a role and a content each
-            temperature=self.sampling.temperature,
-            top_p=self.sampling.top_p,
-            max_tokens=self.sampling.max_new_tokens,
-            seed=seed,
-        )
-        text = answer.choices[0].message.content
-        if not isinstance(text, str):
-            raise ValueError("the answer has no text")
-        plain = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates
-        return Written(plain, answer.usage.completion_tokens if answer.usage else None)
+                reply = await retried(attempt, tries=self.tries, backoff=BACKOFF, longest=LONGEST_WAIT, seed=seed)
+            except UnansweredError as error:  # of the network, of the server, of what it sent: all are one failed ask
+                return Written("", 0, str(error))
+        return Written(reply.text, reply.written)
