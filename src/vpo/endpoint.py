@@ -141,10 +141,11 @@ class Line:
         import openai
 
         limit = self.endpoint.limit
+        body = {"model": self.endpoint.model, "messages": list(messages), **options}
         try:
             async with asyncio.timeout(limit):
-                completions: Any = self._client.chat.completions
-                answer = await completions.create(model=self.endpoint.model, messages=list(messages), **options)
+                # The client's own method would check what is sent and read, field by field, for a third of its time.
+                answer = await self._client.post("/chat/completions", body=body, cast_to=object)
             return _reply(answer)
         except (TimeoutError, openai.APITimeoutError):
             raise UnansweredError(TIMEOUT, f"TimeoutError: not answered within {limit:g} s") from None
@@ -209,16 +210,16 @@ def check_asks(at_once: int, limit: float, tries: int, backoff: float) -> None:
 
 
 def _reply(answer: Any) -> Reply:
-    text = answer.choices[0].message.content
+    text = answer["choices"][0]["message"]["content"]
     if not isinstance(text, str):
         raise ValueError("the answer has no text")
     plain = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates
-    usage = answer.usage
+    usage = answer.get("usage")
     return Reply(plain, _count(usage, "completion_tokens"), _count(usage, "total_tokens"))
 
 
 def _count(usage: Any, name: str) -> int | None:
-    value = getattr(usage, name, None)
+    value = usage.get(name) if isinstance(usage, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
