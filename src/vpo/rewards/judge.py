@@ -5,13 +5,14 @@ number, and each is counted by its reason.
 """
 
 import math
+import time
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ from vpo.rewards.judge_questions import Question, ReplyError, shown
 from vpo.rewards.scorer import Item, Scores
 
 OF_THE_ASK = (400, 413, 422)  # statuses that say something of the ask, and nothing of the endpoint
+OUT_OF_TIME = "out of time"
 UNSTRUCTURED = (400, 422, 501)  # statuses of endpoints that know no response_format
 BURSTS = 2  # as many failures on end as this times at_once are enough
 
@@ -41,14 +43,16 @@ class Judge:
 
     def __init__(
         self,
+        name: str = "judge",
         *,
         endpoint: str,
         model: str,
-        rubrics: Mapping[str, str],
-        scale: Sequence[float] = (1, 5),
+        rubrics: dict[str, str],
+        scale: list[float] | tuple[float, float] = (1, 5),
         together: bool = False,
         at_once: int = 16,
         limit: float = 60.0,
+        call_limit: float = 540.0,
         tries: int = 4,
         backoff: float = 1.0,
         pause: float = 30.0,
@@ -60,6 +64,7 @@ class Judge:
         """Take what is asked, where, and within which limits.
 
         Args:
+            name: by which warnings call it.
             endpoint: its address, such as http://localhost:8000/v1; the key is OPENAI_API_KEY of the environment.
             model: its name there.
             rubrics: for each persona the text by which it scores.
@@ -67,6 +72,7 @@ class Judge:
             together: whether the answers of a set are judged in one request, side by side, or each by itself.
             at_once: how many requests may be under way.
             limit: seconds for one of them, and the longest wait before the next.
+            call_limit: seconds for one call of `score`; what is not answered by then goes without.
             tries: how often a request is sent that fails for a reason that may pass.
             backoff: seconds before the second try, at most; before each further one twice as long.
             pause: seconds without a request, after 2 × at_once failures on end.
@@ -76,19 +82,18 @@ class Judge:
             cache: a folder for what was said, on a local disk; None for none.
         """
         check_asks(at_once, limit, tries, backoff)
-        if not 0 < pause < math.inf:
-            raise InputError(f"pause must be greater than 0 and finite, not {pause}")
+        for what, seconds in {"pause": pause, "call_limit": call_limit}.items():
+            if not 0 < seconds < math.inf:
+                raise InputError(f"{what} must be greater than 0 and finite, not {seconds}")
         self.rubrics, self.scale = _rubrics(rubrics), _scale(scale)
         self.names = tuple(self.rubrics)
-        self.model, self.together = model, together
+        self.name, self.model, self.together = name, model, together
+        self.call_limit = call_limit
         self.tries, self.backoff, self.reply_tokens = tries, backoff, reply_tokens
-        for name, value in {
-            "reply_tokens": reply_tokens,
-            "max_requests": max_requests,
-            "max_tokens": max_tokens,
-        }.items():
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be 1 or more, not {value}")
+        amounts = {"reply_tokens": reply_tokens, "max_requests": max_requests, "max_tokens": max_tokens}
+        for what, amount in amounts.items():
+            if amount is not None and amount < 1:
+                raise InputError(f"{what} must be 1 or more, not {amount}")
         if urlsplit(endpoint).scheme not in ("http", "https"):
             raise InputError(f"endpoint must be an address such as http://localhost:8000/v1, not {endpoint!r}")
         self.endpoint = Endpoint(endpoint, model, at_once=at_once, limit=limit)
@@ -114,12 +119,11 @@ class Judge:
         """Return what it is and how it is calibrated."""
         address = urlsplit(self.endpoint.address)
         return {
-            "scorer": "judge",
+            "kind": "judge",
             "model": self.model,
             "endpoint": f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}",  # without a password
             "rubrics": dict(self.rubrics),
-            "scale": list(self.scale),
-            "calibration": f"(x − {self.scale[0]:g}) / {self.scale[1] - self.scale[0]:g}",
+            "calibration": {"range": list(self.scale)},
             "together": self.together,
             "temperature": 0,
         }
@@ -149,22 +153,26 @@ class Judge:
             return said
 
     def _asked(self, questions: Sequence[Question], book: Book | None) -> dict[str, Said]:
-        """Ask an endpoint, and note each answer as soon as it is there."""
+        """Ask the endpoint, and note each answer as soon as it is there."""
         said: dict[str, Said] = {}
         done: SimpleQueue[Future[tuple[str, Said]]] = SimpleQueue()
+        deadline = time.monotonic() + self.call_limit
         with self.endpoint.line() as line:
             asks = [line.submit(self._ask(line, question)) for question in questions]
             try:
                 for ask in asks:
                     ask.add_done_callback(done.put)
                 while len(said) < len(questions):
-                    ready = [done.get(), *(done.get() for _ in range(done.qsize()))]
-                    new = dict(each.result() for each in ready)
+                    first = done.get(timeout=max(0.0, deadline - time.monotonic()))
+                    new = dict(each.result() for each in (first, *(done.get() for _ in range(done.qsize()))))
                     said.update(new)
                     if book:
                         book.put({key: list(each.values()) for key, each in new.items() if isinstance(each, dict)})
+            except Empty:
+                for question in questions:
+                    said.setdefault(question.key, OUT_OF_TIME)
             finally:
-                for ask in asks:  # where somebody interrupts
+                for ask in asks:  # what is out of time, or interrupted
                     ask.cancel()
         return said
 
@@ -233,10 +241,10 @@ class Judge:
     def _once(self, what: str, text: str) -> None:
         if what not in self._warned:
             self._warned.add(what)
-            warnings.warn(f"judge {self.model}: {what} {text}", stacklevel=4)
+            warnings.warn(f"reward {self.name}: {what} {text}", stacklevel=4)
 
 
-def _rubrics(rubrics: Mapping[str, str]) -> dict[str, str]:
+def _rubrics(rubrics: dict[str, str]) -> dict[str, str]:
     if not rubrics:
         raise InputError("rubrics must hold a text for at least one persona")
     for persona, text in rubrics.items():
