@@ -1,4 +1,4 @@
-"""How busy the judge keeps an endpoint that takes 100 ms an answer; shares of the ideal, in one run.
+"""How busy the judge keeps an endpoint that takes 100 ms an answer, beside bare connections; ratios of one run.
 
 python benchmarks/judge.py [--json]
 """
@@ -81,6 +81,22 @@ def busy(port: int, at_once: int, cache: str | None) -> tuple[float, float]:
     return ROUNDS * LATENCY / took, 1000 * worked / len(items)
 
 
+async def bare(port: int, at_once: int) -> float:
+    """Return the share of the ideal throughput of connections that do nothing but send and receive."""
+    request = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 2000\r\n\r\n" + b" " * 2000
+
+    async def one() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(ROUNDS):
+            writer.write(request)
+            await reader.readexactly(len(REPLY))
+        writer.close()
+
+    began = time.perf_counter()
+    await asyncio.gather(*(one() for _ in range(at_once)))
+    return ROUNDS * LATENCY / (time.perf_counter() - began)
+
+
 def rows() -> Iterator[tuple[str, float, str]]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
@@ -94,7 +110,11 @@ def rows() -> Iterator[tuple[str, float, str]]:
         ours.send("how was it?")
         most, mean = ours.recv()
         assert most <= at_once
+        reached = asyncio.run(bare(port, at_once))
+        ours.send("forget it")
+        ours.recv()
         yield f"{LATENCY * 1000:g} ms an answer, {at_once} at once: share of the ideal throughput", share, ""
+        yield "    the same of connections that only send and receive", reached, ""
         yield f"    mean under way at the endpoint, of {at_once}; the most was {most}", mean, ""
         yield "    ms of processor time a request", milliseconds, ""
     ours.close()

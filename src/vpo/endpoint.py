@@ -104,13 +104,11 @@ class Endpoint:
         try:
             yield line
         finally:
-            with self._lock:
+            with self._lock:  # until it is closed, so that there are never two loops
                 self._users -= 1
-                last = self._users == 0
-                if last:
+                if self._users == 0:
                     self._line = None
-            if last:
-                line.close()
+                    line.close()
 
 
 class Line:

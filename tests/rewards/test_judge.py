@@ -402,11 +402,13 @@ def test_a_kill_leaves_a_cache_that_can_be_read(tmp_path):
 def test_rows_that_somebody_spoilt_are_asked_for_anew(tmp_path):
     with endpoint(fine) as (address, _):
         asked = judge(address, rubrics={"one": "r"}, cache=tmp_path)
-        asked.score(items(3))
+        asked.score(items(4))
         with asked.cache.opened() as book:
             keys = [key for (key,) in book.connection.execute("SELECT key FROM scores")]
-            book.put(dict(zip(keys, [[2.0], [0.5, 0.5], ["a"]], strict=True)))
-        assert asked.score(items(3)) == [(1.0,)] * 3
+            book.put(dict(zip(keys, [[2.0], [0.5, 0.5], ["a"], [0.5]], strict=True)))
+            book.connection.execute("UPDATE scores SET numbers = 'no JSON' WHERE key = ?", keys[3:])
+            book.connection.commit()
+        assert asked.score(items(4)) == [(1.0,)] * 4
 
 
 def test_a_cache_that_breaks_is_done_without(tmp_path):
@@ -428,6 +430,8 @@ def test_a_cache_that_breaks_is_done_without(tmp_path):
         ({"scale": (5, 1)}, "scale must be the worst and the best"),
         ({"scale": (1, float("nan"))}, "scale must be"),
         ({"scale": (1, 2, 3)}, "scale must be"),
+        ({"scale": ["1", "5"]}, "scale must be"),
+        ({"scale": 5}, "scale must be"),
         ({"at_once": 0}, "at_once must be 1 or more, not 0"),
         ({"tries": 0}, "tries must be 1 or more"),
         ({"limit": float("inf")}, "limit must be greater than 0"),

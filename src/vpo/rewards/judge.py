@@ -5,6 +5,7 @@ number, and each is counted by its reason.
 """
 
 import math
+import threading
 import time
 import warnings
 from collections import Counter
@@ -104,14 +105,20 @@ class Judge:
         self.cached = 0
         self._structured: bool | None = None  # whether the endpoint knows response_format; None until it is known
         self._warned: set[str] = set()
+        self._lock = threading.Lock()  # of what several calls count
 
     def score(self, items: Sequence[Item]) -> list[Scores]:
         """Return a number in [0, 1] of each persona for each item, or None."""
         asked = [[self._question(item, rubric) for rubric in self.rubrics.values()] for item in items]
         said = self._answers({question.key: question for row in asked for question in row})
+        failures: Counter[str] = Counter()
         found = []
         for item, row in zip(items, asked, strict=True):
-            found.append(tuple(self._number(item.answer, said[question.key]) for question in row))
+            cells = [said[question.key] for question in row]
+            failures.update(cell for cell in cells if isinstance(cell, str))
+            found.append(tuple(None if isinstance(cell, str) else cell[item.answer] for cell in cells))
+        with self._lock:
+            self.failures.update(failures)
         self._warn()
         return found
 
@@ -132,12 +139,6 @@ class Judge:
         answers = shown([item.answer, *item.others]) if self.together else (item.answer,)
         return Question(self.model, rubric, self.scale, item.messages, answers)
 
-    def _number(self, answer: str, said: Said) -> float | None:
-        if isinstance(said, str):
-            self.failures[said] += 1
-            return None
-        return said[answer]
-
     def _answers(self, questions: Mapping[str, Question]) -> dict[str, Said]:
         """Return for each key the score of each answer, or why there is none."""
         with self.cache.opened() if self.cache else nullcontext() as book:
@@ -146,7 +147,8 @@ class Judge:
                 known = questions[key].known(numbers)
                 if known is not None:
                     said[key] = known
-            self.cached += len(said)
+            with self._lock:
+                self.cached += len(said)
             left = [question for key, question in questions.items() if key not in said]
             if left:
                 said.update(self._asked(left, book))
@@ -253,7 +255,8 @@ def _rubrics(rubrics: dict[str, str]) -> dict[str, str]:
     return dict(rubrics)
 
 
-def _scale(scale: Sequence[float]) -> tuple[float, float]:
-    if len(scale) == 2 and -math.inf < scale[0] < scale[1] < math.inf:
+def _scale(scale: list[float] | tuple[float, float]) -> tuple[float, float]:
+    numbers = isinstance(scale, list | tuple) and all(isinstance(each, int | float) for each in scale)
+    if numbers and len(scale) == 2 and -math.inf < scale[0] < scale[1] < math.inf:
         return float(scale[0]), float(scale[1])
-    raise InputError(f"scale must be the worst and the best number, such as [1, 5], not {list(scale)}")
+    raise InputError(f"scale must be the worst and the best number, such as [1, 5], not {scale!r}")

@@ -5,8 +5,9 @@ import sqlite3
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from vpo.errors import InputError
 
@@ -69,8 +70,8 @@ class Book:
         """Take the connection."""
         self.path, self.connection = path, connection
 
-    def get(self, keys: Iterable[str]) -> dict[str, list[float]]:
-        """Return the scores of those keys that are known."""
+    def get(self, keys: Iterable[str]) -> dict[str, Any]:
+        """Return the scores of those keys that are known, as far as nobody spoilt them."""
         wanted, found = list(keys), {}
         try:
             for start in range(0, len(wanted), PART):
@@ -79,8 +80,9 @@ class Book:
                 for key, numbers in self.connection.execute(
                     f"SELECT key, numbers FROM scores WHERE key IN ({marks})", part
                 ):
-                    found[key] = json.loads(numbers)
-        except (sqlite3.Error, ValueError) as error:
+                    with suppress(ValueError, TypeError):
+                        found[key] = json.loads(numbers)
+        except sqlite3.Error as error:
             _without(self.path, error)
         return found
 
