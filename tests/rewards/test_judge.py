@@ -20,6 +20,7 @@ from tests.search.endpoint import dripping, endpoint
 from vpo.rewards.judge import Judge
 from vpo.rewards.judge_questions import Question, shown
 from vpo.rewards.scorer import Item
+from vpo.rewards.toml import read_vector
 
 ASK = [{"role": "user", "content": "Say hello."}]
 RUBRICS = {"brief": "Short answers are good.", "warm": "Friendly answers are good."}
@@ -445,3 +446,21 @@ def test_a_cache_that_breaks_is_done_without(tmp_path):
 def test_settings_that_mean_nothing_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         judge(**{"address": settings.pop("endpoint", "http://127.0.0.1:9/v1"), **settings})
+
+
+def test_a_rewards_file_names_a_judge_beside_other_rewards(tmp_path):
+    def answer(request, number):
+        assert "Short answers" in json.dumps(request["messages"])
+        return json.dumps({"answer_1": 4})
+
+    with endpoint(answer) as (address, seen):
+        (tmp_path / "rewards.toml").write_text(
+            f'[words]\nkind = "length"\nmost = 4\n\n[panel]\nkind = "judge"\nendpoint = "{address}"\nmodel = "m"\n'
+            f'cache = "said"\n\n[panel.rubrics]\nbrief = "Short answers are good."\n'
+        )
+        vector = read_vector(tmp_path / "rewards.toml")
+        assert set(vector.names) == {"words", "brief"}
+        first = vector.score(items(2))
+        assert [each[vector.names.index("brief")] for each in first] == [0.75, 0.75]
+        assert vector.score(items(2)) == first
+        assert len(seen) == 2

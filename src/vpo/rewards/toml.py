@@ -35,6 +35,7 @@ KINDS = {
     "readability": ("vpo.rewards.text", "Readability"),
     "pattern": ("vpo.rewards.text", "Pattern"),
     "json": ("vpo.rewards.text", "Json"),
+    "judge": ("vpo.rewards.judge", "Judge"),
 }
 OF_ALL = {"concurrent": int, "time_limit": float}  # settings outside of tables
 OF_EACH = {"time_limit": float, "call_size": int}  # settings that every reward has
