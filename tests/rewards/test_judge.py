@@ -448,7 +448,10 @@ def test_settings_that_mean_nothing_are_refused(settings, message):
         judge(**{"address": settings.pop("endpoint", "http://127.0.0.1:9/v1"), **settings})
 
 
-def test_a_rewards_file_names_a_judge_beside_other_rewards(tmp_path):
+def test_a_rewards_file_names_a_judge_beside_other_rewards(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
     def answer(request, number):
         assert "Short answers" in json.dumps(request["messages"])
         return json.dumps({"answer_1": 4})
@@ -464,3 +467,5 @@ def test_a_rewards_file_names_a_judge_beside_other_rewards(tmp_path):
         assert [each[vector.names.index("brief")] for each in first] == [0.75, 0.75]
         assert vector.score(items(2)) == first
         assert len(seen) == 2
+    assert (tmp_path / "said" / "judge.sqlite").is_file()
+    assert not list((tmp_path / "elsewhere").iterdir())

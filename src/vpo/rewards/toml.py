@@ -26,7 +26,7 @@ from vpo.rewards.scorer import Scorer
 from vpo.rewards.vector import Limited, Vector
 
 # Where each kind of reward is. Its class takes the name of the table, then the table's keys as keywords; those that it
-# lists in `paths` may be files beside the rewards file.
+# lists in `paths` may be files beside the rewards file, and those in `made` are written there.
 KINDS = {
     "function": ("vpo.rewards.functions", "Function"),
     "classifier": ("vpo.rewards.models", "Classifier"),
@@ -97,6 +97,8 @@ def _reward(name: str, table: Any, folder: Path) -> Limited:
         if parameter.default is parameter.empty and parameter.name not in settings:
             raise InputError(f"needs the setting {parameter.name!r}")
     _check_kinds(settings, get_type_hints(make.__init__))
+    for each in set(getattr(make, "made", ())) & settings.keys():
+        settings[each] = str((folder / settings[each]).absolute())
     scorer: Scorer = make(name, **_placed(settings, getattr(make, "paths", ()), folder))
     return Limited(scorer, **limits)
 
