@@ -4,17 +4,17 @@ A judge that fails abstains. No failure, of the network, of the endpoint, of wha
 number, and each is counted by its reason.
 """
 
+import asyncio
 import math
 import threading
 import time
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import nullcontext
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 from urllib.parse import urlsplit
 
 from vpo.endpoint import RATE_LIMITED, Endpoint, Line, Reply, UnansweredError, check_asks, retried
@@ -41,6 +41,8 @@ class Judge:
         failures: how many scores it abstained from, by reason.
         cached: how many requests the cache has saved.
     """
+
+    made: ClassVar[tuple[str, ...]] = ("cache",)
 
     def __init__(
         self,
@@ -157,29 +159,38 @@ class Judge:
     def _asked(self, questions: Sequence[Question], book: Book | None) -> dict[str, Said]:
         """Ask the endpoint, and note each answer as soon as it is there."""
         said: dict[str, Said] = {}
-        done: SimpleQueue[Future[tuple[str, Said]]] = SimpleQueue()
+        done: SimpleQueue[tuple[str, Said] | None] = SimpleQueue()
         deadline = time.monotonic() + self.call_limit
         with self.endpoint.line() as line:
-            asks = [line.submit(self._ask(line, question)) for question in questions]
+            asks = line.submit(self._ask_all(line, questions, done))
+            asks.add_done_callback(lambda _: done.put(None))
             try:
-                for ask in asks:
-                    ask.add_done_callback(done.put)
                 while len(said) < len(questions):
                     first = done.get(timeout=max(0.0, deadline - time.monotonic()))
-                    new = dict(each.result() for each in (first, *(done.get() for _ in range(done.qsize()))))
+                    got = [first, *(done.get() for _ in range(done.qsize()))]
+                    new = dict(each for each in got if each is not None)
                     said.update(new)
                     if book:
                         book.put({key: list(each.values()) for key, each in new.items() if isinstance(each, dict)})
+                    if None in got:
+                        asks.result()  # raises what has ended them, if something did
             except Empty:
                 for question in questions:
                     said.setdefault(question.key, OUT_OF_TIME)
             finally:
-                for ask in asks:  # what is out of time, or interrupted
-                    ask.cancel()
+                asks.cancel()  # what is out of time, or interrupted
         return said
 
-    async def _ask(self, line: Line, question: Question) -> tuple[str, Said]:
-        """Return the key of a question, and what came of it."""
+    async def _ask_all(self, line: Line, questions: Sequence[Question], done: "SimpleQueue[Any]") -> None:
+        """Ask everything, and hand on each answer; begun in the loop, since to submit each from outside takes long."""
+
+        async def ask(question: Question) -> None:
+            done.put((question.key, await self._ask(line, question)))
+
+        await asyncio.gather(*map(ask, questions))
+
+    async def _ask(self, line: Line, question: Question) -> Said:
+        """Return what came of a question."""
         async with line.slots:
             try:
                 reply = await retried(
@@ -189,13 +200,13 @@ class Judge:
                     longest=self.endpoint.limit,
                     seed=question.key,
                 )
-                return question.key, question.read(reply.text)
+                return question.read(reply.text)
             except UnansweredError as error:
                 if error.reason == RATE_LIMITED:  # to be told to wait is nothing; to be told so at every try is
                     self.breaker.failed()
-                return question.key, error.reason
+                return error.reason
             except ReplyError as error:
-                return question.key, str(error)
+                return str(error)
 
     async def _attempt(self, line: Line, question: Question) -> Reply:
         """Ask once, with a schema if the endpoint takes one, and without where it refuses."""
