@@ -14,7 +14,7 @@ def item(answer, /, prompt="Say something.", **row):
     return Item("p", [{"role": "user", "content": prompt}], answer, {"prompt": prompt, **row})
 
 
-def save_classifier(folder, kind="bert", labels=None, heads=3):
+def save_classifier(folder, kind="bert", labels=None, heads=3, seed=0):
     """Save an encoder that reads pairs, or a decoder ("qwen3") that reads chats."""
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
     from transformers import (
@@ -40,7 +40,7 @@ def save_classifier(folder, kind="bert", labels=None, heads=3):
         "initializer_range": 0.5,  # so that texts differ in what they score
         **({"id2label": dict(enumerate(labels))} if labels else {"num_labels": heads}),
     }
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     if kind == "bert":
         tokenizer.post_processor = processors.TemplateProcessing(
             single="<cls> $A <sep>",

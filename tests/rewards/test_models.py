@@ -1,6 +1,7 @@
 """A real sentence-embedding model, and a tiny classifier with three heads."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -85,6 +86,23 @@ def test_labels_of_the_model_are_names_and_a_single_head_has_the_reward_s(tmp_pa
     assert Classifier("q", model=single, calibration=WIDE, device="cpu").names == ("q",)
 
 
+def test_weights_are_known_by_what_they_are_not_by_where(tmp_path, classifier):
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    def known(path):
+        return Classifier("q", model=str(path), heads=HEADS, calibration=WIDE, device="cpu").described()["weights"]
+
+    shutil.copytree(classifier, tmp_path / "copy")
+    assert known(tmp_path / "copy") == known(classifier)
+    model = AutoModelForSequenceClassification.from_pretrained(classifier)
+    head = getattr(model, "classifier", None) or model.score
+    with torch.no_grad():
+        head.weight[:] = head.weight[[1, 0, 2]].clone()  # heads that changed places: the same numbers, the same size
+    model.save_pretrained(tmp_path / "copy")
+    assert known(tmp_path / "copy") != known(classifier)
+
+
 def test_long_answers_are_cut_off(classifier):
     short = Classifier("q", model=classifier, heads=HEADS, calibration=WIDE, device="cpu", max_tokens=20)
     assert len(short.score([item("word " * 500)])[0]) == 3
@@ -130,9 +148,10 @@ def test_embeddings_are_those_that_the_package_documents(minilm):
     assert together[0].shape == (384,)
     assert np.linalg.norm(together[0]) == pytest.approx(1)
     assert np.allclose(together[0], alone[0], atol=1e-5)
-    assert minilm.described() | {"model": ""} == {
+    assert minilm.described() | {"model": "", "weights": ""} == {
         "kind": "similarity",
         "model": "",
+        "weights": "",
         "precision": "float32",
         "max_tokens": 256,
         "pooling": "mean",

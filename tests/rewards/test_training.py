@@ -120,6 +120,15 @@ def test_a_run_whose_rewards_were_changed_is_not_resumed(folder, monkeypatch, ca
     assert "scorers.0.calibration.helpful.range.1" in error
 
 
+def test_a_run_is_not_resumed_under_other_weights(folder, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        stop_after(patch, 1)
+        assert main([*ARGUMENTS, "--out", "run"]) == 130
+    save_classifier(folder / "three", seed=1)
+    assert main(["train", "--resume", "run"]) == 2
+    assert "not what the run was begun with: scorers.0.weights" in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_prompts_are_a_number_or_a_file(capsys):
     with pytest.raises(SystemExit):
         main(["train", "chat", "--prompts", "prompts.txt"])

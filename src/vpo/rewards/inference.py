@@ -1,5 +1,6 @@
 """What the models that score have in common: loading, a device of their own, batches of texts of like length."""
 
+import hashlib
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -62,6 +63,7 @@ class Scoring:
             self.tokenizer.pad_token = self.tokenizer.eos_token
         if getattr(self.model.config, "pad_token_id", None) is None:  # decoders look for the last token before it
             self.model.config.pad_token_id = self.tokenizer.pad_token_id
+        self.weights = weights_hash(self.model)
         longest = getattr(self.model.config, "max_position_embeddings", None) or self.tokenizer.model_max_length
         self.max_tokens = min(max_tokens or longest, longest, self.tokenizer.model_max_length)
 
@@ -90,4 +92,22 @@ class Scoring:
 
     def described(self) -> dict[str, Any]:
         """Return which model it is, and how it computes."""
-        return {"model": self.path, "precision": self.precision, "max_tokens": self.max_tokens}
+        facts = {"model": self.path, "weights": self.weights}
+        return {**facts, "precision": self.precision, "max_tokens": self.max_tokens}
+
+
+def weights_hash(model: Any) -> str:
+    """Return what two models share whose weights are the same, wherever they were loaded from.
+
+    It is a hash of the sum of each row's bits, as whole numbers: exact on every device, and one pass over the weights,
+    whose files may be too large to be hashed whole.
+    """
+    import torch
+
+    whole = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    found = hashlib.sha256()
+    for name, value in sorted(model.state_dict().items()):
+        bits = value.detach().contiguous().view(whole[value.element_size()])
+        sums = bits.sum(dim=-1, dtype=torch.int64) if bits.dim() > 1 else bits
+        found.update(f"{name} {tuple(value.shape)}".encode() + sums.cpu().numpy().tobytes())
+    return found.hexdigest()
