@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
+from tests.engines.tiny import save_tiny_model
 from tests.rewards.small import HEADS, item, save_classifier
 from vpo.rewards import Limited, Vector
 from vpo.rewards.embedding import Similarity
@@ -118,11 +119,27 @@ def test_long_answers_are_cut_off(classifier):
         ({"heads": HEADS, "precision": "int3"}, "precision must be one of"),
         ({"heads": HEADS, "device": "nowhere"}, "the model cannot be loaded"),
         ({"heads": HEADS, "model": "/nowhere"}, "there is no such folder"),
+        ({"heads": HEADS, "max_tokens": 0}, "max_tokens must be 1 or more, not 0"),
+        ({"heads": HEADS, "output": "rewards"}, "does not score a first answer .AttributeError"),
+        ({"heads": HEADS, "output": "hidden_states"}, "does not score a first answer"),
     ],
 )
 def test_what_does_not_fit_the_model_is_refused(classifier, settings, message):
     with pytest.raises(ValueError, match=message):
         Classifier("q", **{"model": classifier, "calibration": WIDE, **settings})
+
+
+def test_a_model_without_a_head_is_no_reward_model(tmp_path):
+    """transformers would give it a random one."""
+    save_tiny_model(tmp_path)
+    with pytest.raises(ValueError, match=r"the model has no weights for score\.weight"):
+        Classifier("q", model=str(tmp_path), heads=["a", "b"], calibration=WIDE, device="cpu")
+
+
+def test_a_file_is_no_embedding_model(tmp_path):
+    (tmp_path / "model.py").write_text("")
+    with pytest.raises(ValueError, match="there is no such folder"):
+        Similarity("like", model=str(tmp_path / "model.py"))
 
 
 @pytest.fixture(scope="module")

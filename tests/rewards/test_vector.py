@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from tests.rewards.small import item
-from vpo.rewards import Length, Limited, Vector
+from vpo.rewards import Function, Length, Limited, Vector
 from vpo.rewards import vector as module
 
 
@@ -46,6 +46,8 @@ def test_names_must_differ_and_weights_name_them():
         Vector(Fixed("a", score=half), Fixed("a", score=half))
     with pytest.raises(ValueError, match="not none"):
         Vector()
+    with pytest.raises(ValueError, match="1 or more different names"):
+        Vector(Fixed("", score=half))
     with pytest.raises(ValueError, match="must be a scorer or a function, not 3"):
         Vector(3)
     with pytest.raises(ValueError, match="'c'"):
@@ -72,7 +74,7 @@ def test_one_that_raises_is_named_counted_and_abstains_on_that_answer_alone():
 
 
 @pytest.mark.filterwarnings("ignore:reward")
-@pytest.mark.parametrize("error", [RuntimeError, SystemExit, KeyError])
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit, KeyError, KeyboardInterrupt, GeneratorExit])
 def test_one_that_always_raises_is_soon_left_alone(error):
     def broken(each):
         raise error("out of order")
@@ -81,13 +83,14 @@ def test_one_that_always_raises_is_soon_left_alone(error):
     vector = Vector(scorer, Fixed("solid", score=half))
     assert vector.score([item("x")] * 1000) == [None] * 1000
     assert len(scorer.calls) == module.MOST_FAILURES
+    assert vector.failures == {("broken", "raises"): 1}
     assert [row[1] for row in vector.scores([item("x")] * 3)] == [0.5] * 3
 
 
 @pytest.mark.parametrize("nonsense", [1.5, -0.1, float("nan"), float("inf"), "0.5", [0.5]])
 def test_what_is_no_number_from_0_to_1_abstains(nonsense):
     vector = Vector(Fixed("odd", score=lambda each: (nonsense,)))
-    with pytest.warns(UserWarning, match=r"reward odd returned .*, no number in \[0, 1\]: give it a calibration"):
+    with pytest.warns(UserWarning, match=r"reward odd returned .*, no number in \[0, 1\]"):
         assert vector.score([item("x")]) == [None]
     assert vector.failures == {("odd", "nonsense"): 1}
 
@@ -106,6 +109,18 @@ def test_too_few_scores_abstain():
 
     with pytest.warns(UserWarning, match="it returned 1 numbers for 2 answers"):
         assert Vector(reward).score([item("x")] * 2) == [(0.5,), (0.5,)]  # each by itself is answered
+
+
+@pytest.mark.parametrize("calibration", [None, {"range": [0, 1]}])
+def test_a_function_that_returns_nan_is_named_and_one_that_returns_none_is_not(calibration):
+    def reward(completions, **kwargs):
+        return [None if text == "?" else float("nan") for text in completions]
+
+    vector = Vector(Function("odd", function=reward, calibration=calibration))
+    assert vector.score([item("?")]) == [None]
+    assert vector.failures == {}
+    with pytest.warns(UserWarning, match=r"reward odd returned nan, no number in \[0, 1\]; it abstains"):
+        assert vector.score([item("?"), item("x")]) == [None, None]
 
 
 def test_rounding_is_forgiven():
@@ -175,8 +190,10 @@ def test_slow_rewards_run_at_once_within_a_limit():
 
 
 def test_limits_that_are_none_are_refused():
-    with pytest.raises(ValueError, match="time_limit must be above 0"):
-        Limited(Fixed("a", score=half), time_limit=0)
+    for seconds in (0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="time_limit must be above 0 and finite"):
+            Limited(Fixed("a", score=half), time_limit=seconds)
+    assert Vector(Fixed("a", score=half), time_limit=1e15).score([item("x")]) == [(0.5,)]  # longer than clocks go
     with pytest.raises(ValueError, match="call_size must be"):
         Limited(Fixed("a", score=half), call_size=0)
     with pytest.raises(ValueError, match="concurrent must be"):

@@ -195,7 +195,7 @@ class Calibrated:
         self.lock = threading.Lock()  # several calls of a scorer may run at once
 
     def __call__(self, raw_ND: Floats) -> list[Scores]:
-        """Return the scores of numbers, none for those that are not finite, and count what is cut off."""
+        """Return the scores of numbers, NaN for those that are not finite, and count what is cut off."""
         known_ND = np.isfinite(raw_ND)
         scores_ND = np.empty(raw_ND.shape)
         for place, (name, rule) in enumerate(zip(self.names, self.rules, strict=True)):
@@ -205,8 +205,7 @@ class Calibrated:
             with self.lock:
                 total, number = self.clipped[name]
                 self.clipped[name] = (total + float(cut.sum()), number + int(known_ND[:, place].sum()))
-        rows: list[list[float]] = np.where(known_ND, scores_ND, np.nan).tolist()
-        return [tuple(None if np.isnan(score) else score for score in row) for row in rows]
+        return [tuple(row) for row in np.where(known_ND, scores_ND, np.nan).tolist()]
 
     def data(self) -> dict[str, Any]:
         """Return the rule of each objective."""

@@ -52,10 +52,11 @@ class Similarity:
             batch: texts at once.
             max_tokens: of a text, what is beyond is cut off; by default what the model was made for.
         """
-        limit = max_tokens or _setting(model, "sentence_bert_config.json", "max_seq_length")
         self.scoring = Scoring(
-            "AutoModel", model, device=device, precision=precision, batch=batch, max_tokens=limit or None
+            "AutoModel", model, device=device, precision=precision, batch=batch, max_tokens=max_tokens
         )
+        if max_tokens is None and (limit := _setting(model, "sentence_bert_config.json", "max_seq_length")):
+            self.scoring.max_tokens = min(limit, self.scoring.max_tokens)
         self.pooling = pooling or ("cls" if _setting(model, POOLING, "pooling_mode_cls_token") else "mean")
         if self.pooling not in POOLINGS:
             raise InputError(f"pooling must be one of {', '.join(POOLINGS)}, not {pooling!r}")

@@ -66,10 +66,9 @@ class Function:
 
     def score(self, items: Sequence[Item]) -> list[Scores]:
         """Return what the function says of each answer."""
-        raw_N1 = self._raw(items)
-        if self.calibrated is not None:
-            return self.calibrated(raw_N1)
-        return [(None if np.isnan(number) else float(number),) for number in raw_N1[:, 0]]
+        numbers = self._numbers(items)
+        scores = [(number,) for number in numbers] if self.calibrated is None else self.calibrated(_column(numbers))
+        return [(None,) if number is None else score for number, score in zip(numbers, scores, strict=True)]
 
     def described(self) -> dict[str, Any]:
         """Return where the function is, and its calibration."""
@@ -84,16 +83,19 @@ class Function:
         return {} if self.calibrated is None else self.calibrated.counted()
 
     def _raw(self, items: Sequence[Item]) -> Floats:
+        return _column(self._numbers(items))
+
+    def _numbers(self, items: Sequence[Item]) -> list[float | None]:
         given = _arguments(items, self._as_text(items))
         if not self.takes_all:
             given = {name: value for name, value in given.items() if name in self.takes}
         returned = self.function(**given)
         if inspect.isawaitable(returned):
             returned = asyncio.run(_awaited(returned))
-        numbers = [np.nan if number is None else float(number) for number in returned]
+        numbers = [None if number is None else float(number) for number in returned]
         if len(numbers) != len(items):
             raise ValueError(f"it returned {len(numbers)} numbers for {len(items)} answers")
-        return np.asarray(numbers, dtype=np.float64)[:, None]
+        return numbers
 
     def _as_text(self, items: Sequence[Item]) -> bool:
         if self.form == "auto":
@@ -112,6 +114,10 @@ def _arguments(items: Sequence[Item], as_text: bool) -> dict[str, list[Any]]:
         given["prompts"] = [list(item.messages) for item in items]
         given["completions"] = [[{"role": "assistant", "content": item.answer}] for item in items]
     return given
+
+
+def _column(numbers: Sequence[float | None]) -> Floats:
+    return np.asarray([np.nan if number is None else number for number in numbers], dtype=np.float64)[:, None]
 
 
 async def _awaited(value: Any) -> Any:

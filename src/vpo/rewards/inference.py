@@ -52,20 +52,25 @@ class Scoring:
         if path.startswith((".", "/", "~")) and not Path(path).is_dir():
             raise InputError(f"{path}: there is no such folder (of a model)")
         try:
-            given = {"trust_remote_code": trust_remote_code}
+            given: dict[str, Any] = {"trust_remote_code": trust_remote_code}
             self.tokenizer = transformers.AutoTokenizer.from_pretrained(path, **given)
-            model = getattr(transformers, kind).from_pretrained(path, dtype=getattr(torch, self.precision), **given)
+            given |= {"dtype": getattr(torch, self.precision), "output_loading_info": True}
+            model, loading = getattr(transformers, kind).from_pretrained(path, **given)
             self.model = model.eval().to(self.device)
         except (OSError, ValueError, RuntimeError) as error:  # the last for a device that is not there
             reason = " ".join(str(error).split())[:200]
             raise InputError(f"{path}: the model cannot be loaded ({reason})") from None
+        # transformers fills in random numbers. A pooler is not used, and often not saved.
+        if missing := sorted(name for name in loading["missing_keys"] if "pooler" not in name or kind != "AutoModel"):
+            raise InputError(f"{path}: the model has no weights for {', '.join(missing[:3])}: it is no model that scores")
         if self.tokenizer.pad_token is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token
         if getattr(self.model.config, "pad_token_id", None) is None:  # decoders look for the last token before it
             self.model.config.pad_token_id = self.tokenizer.pad_token_id
         self.weights = weights_hash(self.model)
         longest = getattr(self.model.config, "max_position_embeddings", None) or self.tokenizer.model_max_length
-        self.max_tokens = min(max_tokens or longest, longest, self.tokenizer.model_max_length)
+        most = longest if max_tokens is None else whole_number(max_tokens, "max_tokens", 1)
+        self.max_tokens = min(most, longest, self.tokenizer.model_max_length)
 
     def run(self, encoded: Mapping[str, Any], read: Callable[[Any, Any], Any]) -> list[Any]:
         """Return a row for each encoded text, in their order, as arrays of float64.

@@ -52,7 +52,7 @@ class Classifier:
             device: such as "cuda:1" or "cpu"; by default a GPU where there is one.
             precision: of the weights; by default bfloat16 on a GPU, float32 on a CPU.
             batch: answers at once.
-            max_tokens: of prompt and answer. Beyond it the beginning is cut off, of a pair that of the prompt.
+            max_tokens: of prompt and answer. Beyond it the beginning is cut off, of a pair that of the longer one.
             trust_remote_code: whether code that comes with the model may run, as for ArmoRM.
         """
         if form not in FORMS:
@@ -73,7 +73,7 @@ class Classifier:
         self.form = ("chat" if templated else "pair") if form == "auto" else form
         self.output = output
         self.scoring.tokenizer.truncation_side = "left"  # the end of the answer counts most
-        self.heads = _heads(name, heads, self.scoring.model.config, model)
+        self.heads = _heads(name, heads, self.scoring.model.config, self._count(model), model)
         self.names = tuple(self.heads)
         self.calibrated = Calibrated(self.names, calibration, self._raw)
 
@@ -90,11 +90,25 @@ class Classifier:
         """Return how much the calibrations cut off."""
         return self.calibrated.counted()
 
+    def _count(self, model: str) -> int:
+        """Return how many numbers the model gives for an answer, by asking for one: training is late to find out."""
+        try:
+            (row,) = self._outputs([Item("", [{"role": "user", "content": "Hello."}], "Hello.")])
+        except Exception as error:  # whatever a model, its template or its own code raises
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            raise InputError(f"{model}: the model does not score a first answer ({reason})") from None
+        if row.ndim != 1:
+            raise InputError(f"{model}: {self.output} must hold a number for each head, not an array of {row.shape}")
+        return len(row)
+
     def _raw(self, items: Sequence[Item]) -> Floats:
+        found = self._outputs(items)
+        return np.stack([row[list(self.heads.values())] for row in found]) if found else np.zeros((0, len(self.heads)))
+
+    def _outputs(self, items: Sequence[Item]) -> list[Any]:
         with self.scoring.lock:
             encoded = self._encoded(items)
-        found = self.scoring.run(encoded, self._read)
-        return np.stack([row[list(self.heads.values())] for row in found]) if found else np.zeros((0, len(self.heads)))
+        return self.scoring.run(encoded, self._read)
 
     def _read(self, outputs: Any, mask: Any) -> Any:
         return getattr(outputs, self.output)
@@ -113,9 +127,10 @@ class Classifier:
         return encoded
 
 
-def _heads(name: str, heads: list[str] | dict[str, int] | None, config: Any, model: str) -> dict[str, int]:
+def _heads(
+    name: str, heads: list[str] | dict[str, int] | None, config: Any, count: int, model: str
+) -> dict[str, int]:
     """Return which head each objective is."""
-    count: int = config.num_labels
     if isinstance(heads, dict):
         for each, place in heads.items():
             if not isinstance(place, int) or not 0 <= place < count:
@@ -123,7 +138,7 @@ def _heads(name: str, heads: list[str] | dict[str, int] | None, config: Any, mod
         found = dict(heads)
     else:
         if heads is None:
-            labels = [str(config.id2label[place]) for place in range(count)]
+            labels = [str(config.id2label.get(place, "LABEL_")) for place in range(count)]
             if count > 1 and any(label.startswith("LABEL_") for label in labels):
                 raise InputError(f"heads must be given: {model} has {count} without names")
             heads = [name] if count == 1 else labels

@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
+LONGEST_WAIT = 3600.0  # seconds at a time: to wait for a year at once is refused by the system
+
 
 def run_within(
     calls: Sequence[Callable[[], None]], seconds: Sequence[float], *, concurrent: int
@@ -38,7 +40,7 @@ def run_within(
             thread.start()
         nearest = min(deadline for _, deadline in running.values())
         try:
-            running.pop(ended.get(timeout=max(0.0, nearest - time.monotonic())), None)
+            running.pop(ended.get(timeout=min(LONGEST_WAIT, max(0.0, nearest - time.monotonic()))), None)
         except Empty:
             for place, (thread, deadline) in list(running.items()):
                 if deadline <= time.monotonic():

@@ -45,8 +45,8 @@ class Limited:
 
     def __post_init__(self) -> None:
         """Refuse limits that are none."""
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InputError(f"time_limit must be above 0, not {self.time_limit}")
+        if self.time_limit is not None and not 0 < self.time_limit < math.inf:
+            raise InputError(f"time_limit must be above 0 and finite, not {self.time_limit}")
         if self.call_size is not None:
             whole_number(self.call_size, "call_size", 1)
 
@@ -79,7 +79,7 @@ class Vector:
                 self.limited[place] = Limited(each.scorer, each.time_limit or time_limit, each.call_size)
         self.names = tuple(name for each in self.limited for name in each.scorer.names)
         repeated = [name for name, count in Counter(self.names).items() if count > 1]
-        if repeated or not self.names:
+        if repeated or not self.names or not all(self.names):
             raise InputError(f"objectives must be 1 or more different names, not {', '.join(self.names) or 'none'}")
         self.target = scaled(dict(weights)) if weights else {name: 1 / len(self.names) for name in self.names}
         self.weights: Numbers = tuple(weights_for(self.target, self.names).tolist())
@@ -193,7 +193,7 @@ class _Call:
             scores = list(self.scorer.score(self.items[start:stop]))
             if len(scores) != stop - start:
                 raise ValueError(f"it returned {len(scores)} scores for {stop - start} answers")
-        except (Exception, SystemExit) as error:  # whatever somebody's reward raises
+        except BaseException as error:  # whatever somebody's reward raises: an interrupt never comes to this thread
             self.raised += 1
             self.reasons.setdefault("raises", f"raised {type(error).__name__}: {' '.join(str(error).split())[:200]}")
             if stop - start > 1:
@@ -218,7 +218,8 @@ class _Call:
             return None
         if isinstance(score, int | float | np.number) and -NEARLY <= score <= 1 + NEARLY:
             return min(1.0, max(0.0, float(score)))
-        self.reasons.setdefault("nonsense", f"returned {score!r:.60}, no number in [0, 1]: give it a calibration")
+        hint = ": give it a calibration" if isinstance(score, int | float | np.number) and np.isfinite(score) else ""
+        self.reasons.setdefault("nonsense", f"returned {score!r:.60}, no number in [0, 1]{hint}")
         return None
 
 
