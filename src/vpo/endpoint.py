@@ -7,9 +7,10 @@ takes too long is truly ended, even where the server sends a byte now and then, 
 import asyncio
 import math
 import os
+import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ REFUSED = "refused"
 NO_TEXT = "no text in the reply"
 
 CLOSING = 5.0  # seconds for connections to be closed
+LARGEST = 16 * 2**20  # bytes of a reply
 PASSING = (408, 409, 425)  # statuses of requests that may pass the next time
 
 T = TypeVar("T")
@@ -120,12 +122,19 @@ class Line:
 
     def __init__(self, endpoint: Endpoint) -> None:
         """Start the loop."""
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        key = os.environ.get("OPENAI_API_KEY", "none")
         self.endpoint = endpoint
         self.slots = asyncio.Semaphore(endpoint.at_once)
-        self._client = AsyncOpenAI(base_url=endpoint.address, api_key=key, timeout=endpoint.limit, max_retries=0)
+        self._client = AsyncOpenAI(
+            base_url=endpoint.address,
+            api_key=os.environ.get("OPENAI_API_KEY", "none"),
+            timeout=endpoint.limit,
+            max_retries=0,
+            default_headers={"Accept-Encoding": "identity"},  # so that a small reply cannot unfold into a large one
+            # To go where a server points would be a request that nobody counts, with the key, to who knows whom.
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False, event_hooks={"response": [_bound]}),
+        )
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="vpo-endpoint")
         self._thread.start()
@@ -205,6 +214,26 @@ def check_asks(at_once: int, limit: float, tries: int, backoff: float) -> None:
         raise InputError(f"limit must be greater than 0 and finite, not {limit}")
     if not 0 <= backoff < math.inf:
         raise InputError(f"backoff must be 0 or more and finite, not {backoff}")
+
+
+async def _bound(response: Any) -> None:
+    """Let a response be read up to a size, and no further."""
+    library: Any = sys.modules[type(response).__module__.partition(".")[0]]  # httpx, or httpx2 for a later openai
+    whole = response.stream
+
+    class Bounded(library.AsyncByteStream):  # type: ignore[misc]  # whichever it is
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = LARGEST
+            async for part in whole:
+                left -= len(part)
+                if left < 0:
+                    raise ValueError(f"the reply is larger than {LARGEST:,} bytes")
+                yield part
+
+        async def aclose(self) -> None:
+            await whole.aclose()
+
+    response.stream = Bounded()
 
 
 def _reply(answer: Any) -> Reply:
