@@ -25,14 +25,14 @@ def classifier(request, tmp_path_factory):
     return save_classifier(tmp_path_factory.mktemp(request.param), request.param)
 
 
-def raw_by_hand(path, each):
+def raw_by_hand(path, each, end=""):
     """What the model says of an answer, asked by plain transformers."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(path)
     if tokenizer.chat_template:
-        text = f"user: {each.messages[0]['content']}\nassistant: {each.answer}\n"
+        text = f"user: {each.messages[0]['content']}\nassistant: {each.answer}\n{end}"
         encoded = tokenizer(text, return_tensors="pt")
     else:
         encoded = tokenizer([each.messages[0]["content"]], [each.answer], return_tensors="pt")  # of "" a pair too
@@ -127,6 +127,22 @@ def test_long_answers_are_cut_off(classifier):
 def test_what_does_not_fit_the_model_is_refused(classifier, settings, message):
     with pytest.raises(ValueError, match=message):
         Classifier("q", **{"model": classifier, "calibration": WIDE, **settings})
+
+
+def test_a_decoder_without_a_pad_token_scores_at_the_last_token_whatever_the_batch(tmp_path):
+    from transformers import AutoConfig, AutoTokenizer
+
+    path = save_classifier(tmp_path, "qwen3")
+    config, tokenizer = AutoConfig.from_pretrained(path), AutoTokenizer.from_pretrained(path)
+    config.pad_token_id = None
+    tokenizer.pad_token, tokenizer.bos_token, tokenizer.eos_token = None, "<cls>", "<sep>"
+    tokenizer.chat_template = "{% for each in messages %}{{ each['role'] }}: {{ each['content'] }}\n{% endfor %}<sep>"
+    config.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    items = [item(answer) for answer in ANSWERS]
+    found = Classifier("q", model=path, heads=HEADS, calibration=WIDE, device="cpu").score(items)
+    expected = np.clip((np.stack([raw_by_hand(path, each, "<sep>") for each in items]) + 4) / 8, 0, 1)
+    assert np.allclose(found, expected, atol=1e-5)
 
 
 def test_a_model_without_a_head_is_no_reward_model(tmp_path):

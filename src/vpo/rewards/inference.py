@@ -62,9 +62,14 @@ class Scoring:
             raise InputError(f"{path}: the model cannot be loaded ({reason})") from None
         # transformers fills in random numbers. A pooler is not used, and often not saved.
         if missing := sorted(name for name in loading["missing_keys"] if "pooler" not in name or kind != "AutoModel"):
-            raise InputError(f"{path}: the model has no weights for {', '.join(missing[:3])}: it is no model that scores")
+            raise InputError(
+                f"{path}: the model has no weights for {', '.join(missing[:3])}: it is no model that scores"
+            )
         if self.tokenizer.pad_token is None:
-            self.tokenizer.pad_token = self.tokenizer.eos_token
+            # Not the end token where there is another: it may be the last of a text, which decoders score at.
+            self.tokenizer.pad_token = self.tokenizer.bos_token or self.tokenizer.eos_token
+        if self.tokenizer.pad_token is None:
+            raise InputError(f"{path}: the tokenizer has no token to fill up batches with (pad_token)")
         if getattr(self.model.config, "pad_token_id", None) is None:  # decoders look for the last token before it
             self.model.config.pad_token_id = self.tokenizer.pad_token_id
         self.weights = weights_hash(self.model)
