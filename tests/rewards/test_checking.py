@@ -14,7 +14,10 @@ calibration = {range = [0, 4]}
 kind = "length"
 most = 2
 """
-SIZE = "def size(completions, **kwargs):\n    return [None if text == '?' else len(text) for text in completions]\n"
+SIZE = """
+def size(completions, **kwargs):
+    return [None if text == "?" else len(text) / (text != "!") for text in completions]
+"""
 
 
 @pytest.fixture
@@ -55,6 +58,9 @@ def test_a_reward_that_abstains_is_said(files, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "2 answers"
     assert lines[2].split() == ["size", "0.500", "0.500", "0.500", "0.500", "0.500", "0.500", "0.0%", "1"]
+    assert main(files("?")) == 1
+    assert main(files("ab", "!")) == 1
+    assert "vpo: warning: reward size raised ZeroDivisionError: " in capsys.readouterr().err
     assert main(files("?")) == 1
     assert "size" in capsys.readouterr().out
 

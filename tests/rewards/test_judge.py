@@ -16,11 +16,15 @@ import pytest
 
 pytest.importorskip("openai")
 
+from tests.launch import ROOT
 from tests.search.endpoint import dripping, endpoint
+from vpo.rewards import Vector
 from vpo.rewards.judge import Judge
 from vpo.rewards.judge_questions import Question, shown
 from vpo.rewards.scorer import Item
 from vpo.rewards.toml import read_vector
+
+pytestmark = pytest.mark.filterwarnings("ignore:reward")  # each reason is said once
 
 ASK = [{"role": "user", "content": "Say hello."}]
 RUBRICS = {"brief": "Short answers are good.", "warm": "Friendly answers are good."}
@@ -132,6 +136,46 @@ def test_replies_that_lie_are_no_numbers_and_cost_one_request():
     assert found == [(None,)] * len(texts)
     assert asked.failures == Counter(GARBAGE.values())
     assert len(seen) == len(texts)
+
+
+def test_it_says_once_for_each_reason_why_it_abstains():
+    answers = {"hello 0": "I like it.", "hello 1": (401, b'{"error": "no such key"}'), "hello 2": '{"answer_1": 9}'}
+    with endpoint(lambda request, number: answers[shown_in(request)["answer_1"]]) as (address, _):
+        asked = judge(address, rubrics={"one": "r"}, name="panel")
+        with pytest.warns(UserWarning, match="reward panel: ") as said:
+            asked.score(items(3))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            asked.score(items(3))
+    first, second, third = sorted(str(each.message) for each in said)
+    assert first == "reward panel: not JSON ('I like it.'): it abstains on such answers"
+    assert second == """reward panel: out of range ('{"answer_1": 9}'): it abstains on such answers"""
+    assert third.startswith("reward panel: refused (AuthenticationError: Error code: 401")
+
+
+def test_a_vector_counts_what_a_judge_spends(tmp_path):
+    with endpoint(fine) as (address, _):
+        vector = Vector(judge(address, name="panel", cache=tmp_path))
+        vector.score(items(3))
+        spent = {"requests/panel": (6, 0), "tokens/panel": (72, 0), "cached/panel": (0, 0)}
+        assert vector.counted().items() >= spent.items()
+        vector.score(items(3))
+        assert vector.counted().items() >= {"requests/panel": (0, 0), "cached/panel": (6, 0)}.items()
+        with pytest.raises(ValueError, match="call_limit of brief must be below its time_limit, 60"):
+            Vector(judge(address), time_limit=60)
+
+
+def test_redirects_are_refused_and_large_replies_not_read():
+    with endpoint(lambda request, number: (307, b"", {"Location": "/v1/chat/completions"})) as (address, seen):
+        asked = judge(address, rubrics={"one": "r"}, max_requests=2)
+        assert asked.score(items(2)) == [(None,)] * 2
+        assert len(seen) == asked.spending.requests == 2
+    assert asked.failures == {"refused": 2}
+    large = b'{"choices": [{"message": {"content": "' + b" " * 50_000_000 + b'{\\"answer_1\\": 3}"}}]}'
+    with endpoint(lambda request, number: (200, large)) as (address, _):
+        asked = judge(address, rubrics={"one": "r"})
+        assert asked.score(items(1)) == [(None,)]
+    assert asked.failures == {"no text in the reply": 1}
 
 
 def test_too_few_scores_are_none_for_all():
@@ -360,7 +404,8 @@ assert found == [(1.0, 1.0)] * len(found), found
 
 
 def start(*arguments):
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, *map(str, arguments)])
+    # In our root, since another package of the name `tests` may be installed.
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, *map(str, arguments)], cwd=ROOT)
 
 
 def test_threads_and_processes_share_a_cache(tmp_path):

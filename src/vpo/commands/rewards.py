@@ -1,6 +1,9 @@
 """`vpo rewards`: what a rewards file makes of some answers, and how much its calibrations cut off."""
 
 import argparse
+import sys
+import warnings
+from typing import Any
 
 from vpo.commands.arguments import Commands, add_json, as_json, plain
 
@@ -24,6 +27,14 @@ def run(options: argparse.Namespace) -> int:
     """Score the answers and print what was found; 1 if a reward abstained."""
     from vpo.rewards.checking import check, check_text
 
-    found = check(options.rewards, options.answers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = _say
+        found = check(options.rewards, options.answers)
     print(as_json(found) if options.json else plain(check_text(found)))
     return 1 if any(each["abstained"] for each in found["objectives"]) else 0
+
+
+def _say(message: Warning | str, *_: Any) -> None:
+    """Print why a reward abstains, without the place in our code where that was found out."""
+    print(plain(f"vpo: warning: {message}"), file=sys.stderr)

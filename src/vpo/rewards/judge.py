@@ -107,6 +107,8 @@ class Judge:
         self.cached = 0
         self._structured: bool | None = None  # whether the endpoint knows response_format; None until it is known
         self._warned: set[str] = set()
+        self._details: dict[str, str] = {}  # what was first said, by reason
+        self._told = (0, 0, 0)  # what `spent` has returned
         self._lock = threading.Lock()  # of what several calls count
 
     def score(self, items: Sequence[Item]) -> list[Scores]:
@@ -136,6 +138,13 @@ class Judge:
             "together": self.together,
             "temperature": 0,
         }
+
+    def spent(self) -> dict[str, tuple[float, int]]:
+        """Return requests, tokens and requests that the cache saved, since this was last asked."""
+        now = self.spending.requests, self.spending.tokens, self.cached
+        new = [after - before for after, before in zip(now, self._told, strict=True)]
+        self._told = now
+        return {f"{what}/{self.name}": (n, 0) for what, n in zip(("requests", "tokens", "cached"), new, strict=True)}
 
     def _question(self, item: Item, rubric: str) -> Question:
         answers = shown([item.answer, *item.others]) if self.together else (item.answer,)
@@ -192,6 +201,7 @@ class Judge:
     async def _ask(self, line: Line, question: Question) -> Said:
         """Return what came of a question."""
         async with line.slots:
+            reply = None
             try:
                 reply = await retried(
                     lambda: self._attempt(line, question),
@@ -204,8 +214,10 @@ class Judge:
             except UnansweredError as error:
                 if error.reason == RATE_LIMITED:  # to be told to wait is nothing; to be told so at every try is
                     self.breaker.failed()
+                self._details.setdefault(error.reason, str(error))
                 return error.reason
             except ReplyError as error:
+                self._details.setdefault(str(error), repr(reply.text if reply else ""))
                 return str(error)
 
     async def _attempt(self, line: Line, question: Question) -> Reply:
@@ -243,13 +255,16 @@ class Judge:
             self.spending.settle(most, tokens)
 
     def _warn(self) -> None:
-        """Say once that a limit is reached, or that the endpoint does not answer."""
+        """Say once of each reason that it abstains, that a limit is reached, or that the endpoint does not answer."""
         spending, pause = self.spending, self.breaker.pause
         if spending.over:
             spent = f"{spending.requests} requests, {spending.tokens} tokens"
             self._once(spending.over, f"({spent}): it abstains from all that it has not scored yet")
         if self.breaker.opened:
             self._once(DOWN, f"({dict(self.failures)}): it abstains, and asks again every {pause:g} s")
+        for reason in list(self.failures):
+            detail = " ".join(self._details.get(reason, "").split())[:200]
+            self._once(reason, f"({detail}): it abstains on such answers" if detail else "on some answers: it abstains")
 
     def _once(self, what: str, text: str) -> None:
         if what not in self._warned:

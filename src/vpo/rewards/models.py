@@ -127,9 +127,7 @@ class Classifier:
         return encoded
 
 
-def _heads(
-    name: str, heads: list[str] | dict[str, int] | None, config: Any, count: int, model: str
-) -> dict[str, int]:
+def _heads(name: str, heads: list[str] | dict[str, int] | None, config: Any, count: int, model: str) -> dict[str, int]:
     """Return which head each objective is."""
     if isinstance(heads, dict):
         for each, place in heads.items():

@@ -77,6 +77,10 @@ class Vector:
         for place, each in enumerate(rewards):
             if isinstance(each, Limited):
                 self.limited[place] = Limited(each.scorer, each.time_limit or time_limit, each.call_size)
+        for each in self.limited:
+            within, limit = getattr(each.scorer, "call_limit", None), each.time_limit or math.inf
+            if within is not None and within >= limit:  # else what it has by then would be lost
+                raise InputError(f"call_limit of {each.scorer.names[0]} must be below its time_limit, {limit:g}")
         self.names = tuple(name for each in self.limited for name in each.scorer.names)
         repeated = [name for name, count in Counter(self.names).items() if count > 1]
         if repeated or not self.names or not all(self.names):
@@ -120,13 +124,16 @@ class Vector:
     def counted(self) -> dict[str, tuple[float, int]]:
         """Return what is worth watching since this was last asked: total and number, a number of 0 for a count.
 
-        That is ``abstained/NAME``, answers; and ``clipped/NAME``, the share that a calibration cut off.
+        That is ``abstained/NAME``, answers; ``clipped/NAME``, the share that a calibration cut off; and of a judge
+        ``requests/NAME``, ``tokens/NAME`` and ``cached/NAME``.
         """
         found: dict[str, tuple[float, int]] = {f"abstained/{name}": (n, 0) for name, n in self.abstained.items()}
         self.abstained = dict.fromkeys(self.names, 0)
         for each in self.limited:
             if ask := getattr(each.scorer, "counted", None):
                 found |= {f"clipped/{name}": share for name, share in ask().items()}
+            if ask := getattr(each.scorer, "spent", None):
+                found |= ask()
         return found
 
     @property
