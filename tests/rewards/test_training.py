@@ -11,6 +11,8 @@ from transformers import AutoModelForCausalLM
 
 from tests.engines.tiny import save_tiny_model
 from tests.rewards.small import save_classifier
+from tests.rewards.test_judge import fine
+from tests.search.endpoint import endpoint
 from tests.test_train import stop_after
 from vpo.cli import main
 from vpo.rewards.prompts import PromptTask
@@ -127,6 +129,44 @@ def test_a_run_is_not_resumed_under_other_weights(folder, monkeypatch, capsys):
     save_classifier(folder / "three", seed=1)
     assert main(["train", "--resume", "run"]) == 2
     assert "not what the run was begun with: scorers.0.weights" in capsys.readouterr().err.splitlines()[-1]
+
+
+JUDGED = """
+[short]
+kind = "length"
+most = 6
+unit = "characters"
+
+[panel]
+kind = "judge"
+endpoint = "ADDRESS"
+model = "m"
+cache = "said"
+tries = 1
+max_requests = 30
+
+[panel.rubrics]
+brief = "Short answers are good."
+warm = "Friendly answers are good."
+"""
+
+
+def test_training_goes_on_where_a_judge_has_spent_its_money_and_costs_nothing_again(folder, capsys):
+    with endpoint(fine) as (address, seen):
+        (folder / "rewards.toml").write_text(JUDGED.replace("ADDRESS", address))
+        assert main([*ARGUMENTS, "--out", "first"]) == 0, capsys.readouterr().err
+        assert len(seen) == 30
+        first = list(Run(folder / "first").steps())
+        assert main([*ARGUMENTS, "--out", "second"]) == 0, capsys.readouterr().err
+        second = list(Run(folder / "second").steps())
+    # 2 prompts × 4 rollouts × 3 answers × 2 personas are up to 48 requests a step: the money ends within the first.
+    assert sum(row["vpo/requests/panel"] for row in first) == 30
+    assert 0 < first[0]["vpo/abstained/brief"] < 24
+    assert first[0]["vpo/abstained/short"] == 0
+    assert any(row["vpo/unknown"] == 8 and row["grad_norm"] == 0 for row in first)  # and none of them is a zero
+    assert second[0]["vpo/cached/panel"] >= 30
+    assert second[0]["vpo/abstained/brief"] < first[0]["vpo/abstained/brief"]
+    assert Run(folder / "first").notes()["scoring"]["scorers"][1]["rubrics"]["warm"] == "Friendly answers are good."
 
 
 def test_prompts_are_a_number_or_a_file(capsys):
