@@ -109,6 +109,14 @@ def test_long_answers_are_cut_off(classifier):
     assert len(short.score([item("word " * 500)])[0]) == 3
 
 
+def test_what_is_cut_off_of_a_long_pair_takes_no_room(tmp_path):
+    long = item("a" * 100_000 + "the end", prompt="q" * 100_000)
+    pair = Classifier("q", model=save_classifier(tmp_path), heads=HEADS, calibration=WIDE, device="cpu")
+    parts = pair._encoded([long]).encodings[0].overflowing
+    assert len(parts) < 5_000  # else a million, of 256 tokens each
+    assert pair.score([long]) == pair.score([item("a" * 1000 + "the end", prompt="q" * 1000)])
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

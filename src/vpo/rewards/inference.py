@@ -10,6 +10,7 @@ from vpo.core.arrays import whole_number
 from vpo.errors import InputError
 
 PRECISIONS = ("float32", "bfloat16", "float16")
+MOST_TOKENS = 2**20  # of a text, where neither model nor tokenizer says how many
 
 
 class Scoring:
@@ -75,7 +76,7 @@ class Scoring:
         self.weights = weights_hash(self.model)
         longest = getattr(self.model.config, "max_position_embeddings", None) or self.tokenizer.model_max_length
         most = longest if max_tokens is None else whole_number(max_tokens, "max_tokens", 1)
-        self.max_tokens = min(most, longest, self.tokenizer.model_max_length)
+        self.max_tokens = min(most, longest, self.tokenizer.model_max_length, MOST_TOKENS)
 
     def run(self, encoded: Mapping[str, Any], read: Callable[[Any, Any], Any]) -> list[Any]:
         """Return a row for each encoded text, in their order, as arrays of float64.

@@ -13,6 +13,7 @@ from vpo.rewards.rows import text_of
 from vpo.rewards.scorer import Item, Scores
 
 FORMS = ("auto", "chat", "pair", "answer")
+SIGNS_A_TOKEN = 16  # on average at most, of texts that are too long: what is before them is not read anyway
 
 
 class Classifier:
@@ -121,7 +122,10 @@ class Classifier:
             chats = [[*item.messages, {"role": "assistant", "content": item.answer}] for item in items]
             encoded: Mapping[str, Any] = tokenizer.apply_chat_template(chats, tokenize=True, return_dict=True, **room)
         elif self.form == "pair":
-            encoded = tokenizer([text_of(tuple(item.messages)) for item in items], answers, **room)
+            # Of a pair, tokenizers keep what they cut off, every part of one text beside every part of the other.
+            most = SIGNS_A_TOKEN * self.scoring.max_tokens
+            prompts = [text_of(tuple(item.messages)) for item in items]
+            encoded = tokenizer([text[-most:] for text in prompts], [text[-most:] for text in answers], **room)
         else:
             encoded = tokenizer(answers, **room)
         return encoded
