@@ -71,10 +71,10 @@ def test_each_persona_scores_each_answer_on_its_scale():
     assert asked.score([]) == []
 
 
-def test_it_says_what_it_is_without_a_password():
+def test_it_says_what_it_is_and_not_where():
     told = judge("http://me:secret@127.0.0.1:9/v1", scale=[0, 10], together=True).described()
     assert "secret" not in str(told)
-    assert told["endpoint"] == "http://127.0.0.1:9/v1"
+    assert told == judge("http://127.0.0.1:10/v1", scale=[0, 10], together=True).described()
     assert told["rubrics"] == RUBRICS
     assert told["calibration"] == {"range": [0.0, 10.0]}
     json.dumps(told)

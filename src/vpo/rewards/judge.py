@@ -127,12 +127,10 @@ class Judge:
         return found
 
     def described(self) -> dict[str, Any]:
-        """Return what it is and how it is calibrated."""
-        address = urlsplit(self.endpoint.address)
+        """Return what it is and how it is calibrated; not where, since a model may move, and addresses hold passwords."""
         return {
             "kind": "judge",
             "model": self.model,
-            "endpoint": f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}",  # without a password
             "rubrics": dict(self.rubrics),
             "calibration": {"range": list(self.scale)},
             "together": self.together,
