@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = _say
+        warnings.showwarning = _say  # type: ignore[assignment]  # of its arguments only the first counts
         found = check(options.rewards, options.answers)
     print(as_json(found) if options.json else plain(check_text(found)))
     return 1 if any(each["abstained"] for each in found["objectives"]) else 0

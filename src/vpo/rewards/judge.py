@@ -127,7 +127,7 @@ class Judge:
         return found
 
     def described(self) -> dict[str, Any]:
-        """Return what it is and how it is calibrated; not where, since a model may move, and addresses hold passwords."""
+        """Return what it is and how it is calibrated; not where: a model may move, and addresses hold passwords."""
         return {
             "kind": "judge",
             "model": self.model,
