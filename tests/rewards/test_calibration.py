@@ -102,6 +102,17 @@ def test_a_file_of_answers_is_scored_once_for_all_objectives(tmp_path):
     assert calibrated(raw([item("xx")])) == [(0.5, 0.5)]
 
 
+def test_a_reference_set_that_cannot_tell_answers_apart_is_refused(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"prompt": "?", "answer": "same"}\n' * 3)
+    with pytest.raises(ValueError, match="a file of answers that score differently"):
+        Calibrated(["a"], {"quantiles": str(path)}, lambda items: np.ones((len(items), 1)))
+    with pytest.raises(ValueError, match="each of which has a finite score"):
+        Calibrated(["a"], {"quantiles": str(path)}, lambda items: np.full((len(items), 1), np.nan))
+    with pytest.raises(ValueError, match=r"answers\.jsonl: the answers cannot be scored .KeyError: 'b'"):
+        Calibrated(["a"], {"quantiles": str(path)}, lambda items: {}["b"])
+
+
 def test_a_rule_for_some_objectives_is_refused():
     with pytest.raises(ValueError, match="one for each of a, b, not for a"):
         Calibrated(["a", "b"], {"a": {"sigmoid": True}}, lambda items: None)

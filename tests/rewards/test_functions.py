@@ -83,9 +83,13 @@ def test_a_function_of_a_file_is_known_by_what_it_says(tmp_path):
         ("nowhere.py:polite", "nowhere.py: there is no such file"),
         ("json:polite", "json: there is no function 'polite'"),
         ("no_such_module:polite", "cannot be loaded .ModuleNotFoundError"),
+        ("builtins:max", "builtins:max does not say what it takes"),
+        ("EXITS.py:polite", "cannot be loaded .SystemExit: 3"),
     ],
 )
-def test_what_is_no_function_is_refused(place, message):
+def test_what_is_no_function_is_refused(place, message, tmp_path):
+    (tmp_path / "exits.py").write_text("raise SystemExit(3)")
+    place = place.replace("EXITS.py", str(tmp_path / "exits.py"))
     with pytest.raises(ValueError, match=message):
         Function("polite", function=place)
 

@@ -72,6 +72,6 @@ def test_a_pattern_that_takes_for_ever_abstains(monkeypatch):
 
 
 def test_json_and_its_keys():
-    assert scores(Json("json"), "[1]", "```json\n{}\n```", "[1", "[" * 10_000, "") == [1, 1, 0, 0, 0]
+    assert scores(Json("json"), "[1]", "```json\n{}\n```", "[1", "[" * 10_000, "", "NaN") == [1, 1, 0, 0, 0, 0]
     keyed = Json("json", keys=["name", "age"])
     assert scores(keyed, '{"name": 1, "age": 2}', '{"name": 1}', "{}", '["name", "age"]') == [1, 0.5, 0, 0]

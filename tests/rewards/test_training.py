@@ -10,8 +10,8 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from tests.engines.tiny import save_tiny_model
+from tests.rewards.judged import fine
 from tests.rewards.small import save_classifier
-from tests.rewards.test_judge import fine
 from tests.search.endpoint import endpoint
 from tests.test_train import stop_after
 from vpo.cli import main

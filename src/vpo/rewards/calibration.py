@@ -153,6 +153,16 @@ def calibration_of(data: Mapping[str, Any], reference: Callable[[str], Floats] |
     return Quantiles(tuple(map(float, value)))
 
 
+def _raw_of(raw: Callable[[Sequence[Item]], Floats], file: str) -> Floats:
+    """Return what the answers of a file score."""
+    items = read_items(file)
+    try:
+        return raw(items)
+    except (Exception, SystemExit) as error:  # whatever somebody's reward raises
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"{file}: the answers cannot be scored ({reason})") from None
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -185,7 +195,7 @@ class Calibrated:
         def reference(place: int) -> Callable[[str], Floats]:
             def read(file: str) -> Floats:
                 if file not in scored:
-                    scored[file] = raw(read_items(file))
+                    scored[file] = _raw_of(raw, file)
                 return scored[file][:, place]
 
             return read

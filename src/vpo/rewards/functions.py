@@ -53,7 +53,10 @@ class Function:
         self.form = form
         self.place = function if isinstance(function, str) else f"{function.__module__}:{_name(function)}"
         self.function = found(function) if isinstance(function, str) else function
-        parameters = inspect.signature(self.function).parameters.values()
+        try:
+            parameters = inspect.signature(self.function).parameters.values()
+        except ValueError:
+            raise InputError(f"function {self.place} does not say what it takes: wrap it in one of your own") from None
         self.takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
         named = [each for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
         self.takes = {each.name for each in named}
@@ -140,7 +143,7 @@ def found(place: str) -> Callable[..., Any]:
             loaded = module_of(module, f"vpo_rewards_{Path(module).stem}")
         else:
             loaded = importlib.import_module(module)
-    except Exception as error:  # whatever a file that is not ours raises
+    except (Exception, SystemExit) as error:  # whatever a file that is not ours raises
         raise InputError(f"{module}: the functions cannot be loaded ({type(error).__name__}: {error})") from error
     function: Callable[..., Any] | None = getattr(loaded, name, None)
     if not callable(function):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -145,6 +145,10 @@ class Pattern:
         return {"kind": "pattern", "pattern": self.pattern}
 
 
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON, though Python reads it")
+
+
 class Json:
     """1 for an answer that is JSON, in a fence or not; with keys, the share of them that its object has."""
 
@@ -162,7 +166,7 @@ class Json:
         if text.startswith("```") and text.endswith("```"):
             text = text.removesuffix("```").partition("\n")[2]
         try:
-            value = json.loads(text)
+            value = json.loads(text, parse_constant=_no_constant)
         except (ValueError, RecursionError):
             return 0.0
         if not self.keys:

@@ -1,0 +1,36 @@
+"""Judges with small settings, answers for them, and an endpoint's replies."""
+
+import json
+
+from vpo.rewards.judge import Judge
+from vpo.rewards.scorer import Item
+
+ASK = [{"role": "user", "content": "Say hello."}]
+RUBRICS = {"brief": "Short answers are good.", "warm": "Friendly answers are good."}
+
+
+def judge(address, **settings):
+    plain = {"model": "m", "rubrics": RUBRICS, "limit": 5.0, "tries": 1, "backoff": 0.01, "at_once": 4}
+    return Judge(endpoint=address, **{**plain, **settings})
+
+
+def items(count, **more):
+    return [Item("p", ASK, f"hello {number}", **more) for number in range(count)]
+
+
+def sets(*answers):
+    return [
+        Item("p", ASK, each, {}, answers[:place] + answers[place + 1 :], place) for place, each in enumerate(answers)
+    ]
+
+
+def shown_in(request):
+    """Return the answers that a request shows, by name."""
+    content = request["messages"][1]["content"]
+    return json.loads(content.split("<data>\n")[1].split("\n</data>")[0])["answers"]
+
+
+def fine(request, number):
+    """Score an answer by its length, at most 5; warm ones are 5."""
+    warm = "Friendly" in request["messages"][0]["content"]
+    return json.dumps({name: 5 if warm else min(len(text), 5) for name, text in shown_in(request).items()})

@@ -1,0 +1,140 @@
+"""What a judge has said is kept: across runs, threads, processes and kills."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("openai")
+
+from tests.launch import ROOT
+from tests.rewards.judged import fine, items, judge, sets
+from tests.search.endpoint import endpoint
+from vpo.rewards.judge_cache import Cache
+
+pytestmark = pytest.mark.filterwarnings("ignore:reward")  # each reason is said once
+
+
+def test_the_second_run_makes_no_request(tmp_path):
+    with endpoint(fine) as (address, seen):
+        first = judge(address, cache=tmp_path / "cache", together=True).score(sets("a", "bcd"))
+        again = judge(address, cache=tmp_path / "cache", together=True)
+        assert again.score(sets("bcd", "a")) == first[::-1]
+        assert again.cached == 2
+        assert again.spending.requests == 0
+        assert len(seen) == 2
+        for changed in ({"rubrics": {"brief": "Shorter is better."}}, {"model": "n"}, {"scale": (0, 5)}):
+            before = len(seen)
+            judge(address, cache=tmp_path / "cache", together=True, **changed).score(sets("a", "bcd"))
+            assert len(seen) > before
+    down = judge("http://127.0.0.1:9/v1", cache=tmp_path / "cache", together=True)
+    assert down.score(sets("a", "bcd")) == first
+
+
+def test_what_failed_is_not_kept(tmp_path):
+    with endpoint(lambda request, number: fine(request, number) if number else "garbage") as (address, _):
+        asked = judge(address, rubrics={"one": "r"}, cache=tmp_path)
+        assert asked.score(items(1)) == [(None,)]
+        assert asked.score(items(1)) == [(1.0,)]
+
+
+SCRIPT = """
+import sys
+from tests.rewards.judged import items, judge
+found = judge(sys.argv[1], cache=sys.argv[2], at_once=2).score(items(int(sys.argv[3])))
+assert found == [(1.0, 1.0)] * len(found), found
+"""
+
+
+def start(*arguments):
+    # In our root, since another package of the name `tests` may be installed.
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, *map(str, arguments)], cwd=ROOT)
+
+
+def test_threads_and_processes_share_a_cache(tmp_path):
+    with endpoint(fine) as (address, seen):
+        others = [start(address, tmp_path, 20) for _ in range(2)]
+        mine = judge(address, cache=tmp_path)
+        threads = [threading.Thread(target=mine.score, args=(items(20),)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert [other.wait(30) for other in others] == [0, 0]
+        before = len(seen)
+        assert judge(address, cache=tmp_path).score(items(20)) == [(1.0, 1.0)] * 20
+    assert len(seen) == before
+
+
+def test_a_kill_leaves_a_cache_that_can_be_read(tmp_path):
+    enough = threading.Event()
+
+    def answer(request, number):
+        if number == 20:
+            enough.set()
+        time.sleep(0.005)
+        return fine(request, number)
+
+    with endpoint(answer) as (address, seen):
+        other = start(address, tmp_path, 5000)
+        assert enough.wait(30)
+        os.kill(other.pid, signal.SIGKILL)
+        other.wait(30)
+        time.sleep(0.1)
+        before = len(seen)
+        again = judge(address, cache=tmp_path)
+        assert again.score(items(30)) == [(1.0, 1.0)] * 30
+    assert again.cached >= 15
+    assert len(seen) - before == 60 - again.cached
+
+
+HALF = """
+import sys, time
+from vpo.rewards.judge_cache import Cache
+with Cache(sys.argv[1]).opened() as book:
+    book.put({"whole": [1.0]})
+    book.connection.executemany("INSERT INTO scores VALUES (?, ?)", [(f"half {n}", "[1.0]") for n in range(10_000)])
+    print("now", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_kill_in_the_middle_of_a_write_undoes_that_write_and_holds_nobody_up(tmp_path):
+    other = subprocess.Popen([sys.executable, "-c", HALF, str(tmp_path)], stdout=subprocess.PIPE)
+    with other:
+        assert other.stdout.readline() == b"now\n"
+        other.kill()
+    began = time.monotonic()
+    with Cache(tmp_path).opened() as book:
+        assert book.get(["whole", "half 0", "half 9999"]) == {"whole": [1.0]}
+        book.put({"half 0": [0.5]})
+        assert book.get(["half 0"]) == {"half 0": [0.5]}
+    assert time.monotonic() - began < 5
+
+
+def test_rows_that_somebody_spoilt_are_asked_for_anew(tmp_path):
+    with endpoint(fine) as (address, _):
+        asked = judge(address, rubrics={"one": "r"}, cache=tmp_path)
+        asked.score(items(4))
+        with asked.cache.opened() as book:
+            keys = [key for (key,) in book.connection.execute("SELECT key FROM scores")]
+            book.put(dict(zip(keys, [[2.0], [0.5, 0.5], ["a"], [0.5]], strict=True)))
+            book.connection.execute("UPDATE scores SET numbers = 'no JSON' WHERE key = ?", keys[3:])
+            book.connection.commit()
+        assert asked.score(items(4)) == [(1.0,)] * 4
+
+
+def test_a_cache_that_breaks_is_done_without(tmp_path):
+    with endpoint(fine) as (address, _):
+        asked = judge(address, cache=tmp_path)
+        for file in tmp_path.iterdir():
+            file.write_bytes(b"no database " * 500)
+        with pytest.warns(UserWarning, match="goes on without its cache"):
+            assert asked.score(items(2)) == [(1.0, 1.0)] * 2
+        with pytest.raises(ValueError, match=re.escape(f"cache {tmp_path} cannot be used")):
+            judge(address, cache=tmp_path)
