@@ -168,6 +168,9 @@ def test_an_endpoint_that_refuses_a_schema_is_asked_without():
         ({"backoff": -1}, "backoff must be 0 or more"),
         ({"max_tokens": 0}, "max_tokens must be 1 or more, not 0"),
         ({"endpoint": "localhost"}, "endpoint must be an address such as"),
+        ({"endpoint": "http://"}, "endpoint must be an address such as"),
+        ({"endpoint": "http://[half/v1"}, "endpoint must be an address such as"),
+        ({"endpoint": "http://localhost:99999/v1"}, "endpoint must be an address such as"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings, message):

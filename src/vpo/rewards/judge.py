@@ -97,7 +97,7 @@ class Judge:
         for what, amount in amounts.items():
             if amount is not None and amount < 1:
                 raise InputError(f"{what} must be 1 or more, not {amount}")
-        if urlsplit(endpoint).scheme not in ("http", "https"):
+        if not _is_address(endpoint):
             raise InputError(f"endpoint must be an address such as http://localhost:8000/v1, not {endpoint!r}")
         self.endpoint = Endpoint(endpoint, model, at_once=at_once, limit=limit)
         self.spending = Spending(max_requests, max_tokens)
@@ -268,6 +268,14 @@ class Judge:
         if what not in self._warned:
             self._warned.add(what)
             warnings.warn(f"reward {self.name}: {what} {text}", stacklevel=4)
+
+
+def _is_address(endpoint: str) -> bool:
+    try:
+        parts = urlsplit(endpoint)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # half a bracket, or a port beyond all
+        return False
 
 
 def _rubrics(rubrics: dict[str, str]) -> dict[str, str]:
