@@ -74,9 +74,11 @@ def complete(
         inputs = tokenizer(
             [texts[place] for place in batch], return_tensors="pt", padding=True, add_special_tokens=False
         ).to(model.device)
+        asked, mask = inputs["input_ids"], inputs["attention_mask"]
         with torch.inference_mode(), _habits(model, settings):
-            output = model.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"])
-        rows = output[:, inputs["input_ids"].shape[1] :].tolist()
+            room = _room(model, asked.shape[1] + sampling.max_new_tokens)
+            output = model.generate(asked, attention_mask=mask, **room)
+        rows = output[:, asked.shape[1] :].tolist()
         for place, row in zip(batch, rows, strict=True):
             length = next((index + 1 for index, token in enumerate(row) if token in ends), len(row))
             written[place] = tokenizer.decode(row[:length], skip_special_tokens=True), length
@@ -92,6 +94,19 @@ def written_prompts(
         for each in prompts
     ]
     return [text + prefix for text, prefix in zip(texts, prefixes or [""] * len(texts), strict=True)]
+
+
+def _room(model: Any, length: int) -> dict[str, Any]:
+    """Return on a GPU room for the keys and values of so many tokens, all of it at once.
+
+    A cache that grows is copied with every token: SmolLM2-135M, 256 completions after prompts of 1,100 tokens, took
+    122 ms a token on an H200, and takes 42.
+    """
+    if model.device.type != "cuda" or not model._can_compile_fullgraph:  # which is what such room asks of a model
+        return {}
+    from transformers import StaticCache
+
+    return {"past_key_values": StaticCache(config=model.config, max_cache_len=length)}
 
 
 @contextmanager
@@ -115,6 +130,7 @@ def _generation(policy: Policy, sampling: Sampling) -> tuple[Any, set[int]]:
         max_new_tokens=sampling.max_new_tokens,
         eos_token_id=sorted(ends),
         pad_token_id=policy.tokenizer.pad_token_id,
+        disable_compile=True,  # every batch has a shape of its own, and compiling takes longer than it saves
         **(drawn if sampling.temperature > 0 else {"do_sample": False}),
     )
     return settings, ends
