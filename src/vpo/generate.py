@@ -1,7 +1,7 @@
 """Sampling completions from a policy with transformers."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +48,7 @@ def complete(
     prompts: Sequence[Sequence[dict[str, str]]],
     sampling: Sampling,
     prefixes: Sequence[str] | None = None,
+    avoided: Sequence[str] | None = None,
     *,
     quiet: bool = False,
 ) -> list[tuple[str, int]]:
@@ -58,6 +59,7 @@ def complete(
         prompts: as chat messages.
         sampling: how.
         prefixes: beginnings of the completions, of which only the rest is written and returned.
+        avoided: how the completions must not go on: none begins with the first token of its own; "" leaves it free.
         quiet: whether to show no bar.
     """
     import torch
@@ -66,6 +68,7 @@ def complete(
     texts = written_prompts(tokenizer, prompts, prefixes, thinking=sampling.thinking)
     torch.manual_seed(sampling.seed)
     settings, ends = _generation(policy, sampling)
+    barred = [_first_token(tokenizer, *pair) for pair in zip(texts, avoided or [""] * len(texts), strict=True)]
     # Prompts of like length go together, the longest first: less padding, and too little memory shows at once.
     order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
     batches = [sorted(order[start : start + sampling.batch]) for start in range(0, len(texts), sampling.batch)]
@@ -77,7 +80,8 @@ def complete(
         asked, mask = inputs["input_ids"], inputs["attention_mask"]
         with torch.inference_mode(), _habits(model, settings):
             room = _room(model, asked.shape[1] + sampling.max_new_tokens)
-            output = model.generate(asked, attention_mask=mask, **room)
+            turned = [_turned([barred[place] for place in batch], asked.shape[1])]
+            output = model.generate(asked, attention_mask=mask, logits_processor=turned, **room)
         rows = output[:, asked.shape[1] :].tolist()
         for place, row in zip(batch, rows, strict=True):
             length = next((index + 1 for index, token in enumerate(row) if token in ends), len(row))
@@ -94,6 +98,27 @@ def written_prompts(
         for each in prompts
     ]
     return [text + prefix for text, prefix in zip(texts, prefixes or [""] * len(texts), strict=True)]
+
+
+def _first_token(tokenizer: Any, text: str, further: str) -> int | None:
+    """Return the token with which a text goes on; None where it does not, or where that is no token of its own."""
+    if not further:
+        return None
+    before, whole = (tokenizer(each, add_special_tokens=False)["input_ids"] for each in (text, text + further))
+    return whole[len(before)] if len(whole) > len(before) and whole[: len(before)] == before else None
+
+
+def _turned(barred: Sequence[int | None], length: int) -> Callable[[Any, Any], Any]:
+    """Return what bars a token, or none, of each completion at its very beginning, after prompts of some length."""
+    rows = [row for row, token in enumerate(barred) if token is not None]
+    tokens = [token for token in barred if token is not None]
+
+    def turn(written: Any, scores: Any) -> Any:
+        if rows and written.shape[1] == length:
+            scores[rows, tokens] = -math.inf
+        return scores
+
+    return turn
 
 
 def _room(model: Any, length: int) -> dict[str, Any]:

@@ -127,6 +127,31 @@ def test_a_completion_goes_on_from_its_prefix():
     assert whole == alone[0]
 
 
+def test_a_completion_can_be_kept_from_going_on_as_another_did():
+    policy = load(embedded("maze", size=7))
+    task = MazeTask(size=7, compact=True)
+    asked = [task.ask(maze, 1) for maze in task.problems("test", count=2)] * 2
+    greedy = Sampling(temperature=0.0, max_new_tokens=40)
+    prefixes = ["<answer>", "", "<answer>", "<answer>U"]
+    plain = [text for text, _ in complete(policy, asked, greedy, prefixes)]
+    other = [text for text, _ in complete(policy, asked, greedy, prefixes, [plain[0], "", "", plain[3]])]
+    assert other[1:3] == plain[1:3]
+    for place in (0, 3):
+        assert other[place][0] != plain[place][0]
+        assert len(other[place]) > 1  # only the first token is barred
+
+
+def test_only_a_token_of_its_own_is_barred():
+    """Of a text that is cut within a token nobody can say what it went on with."""
+    from tokenizers import Tokenizer, models
+
+    words = Tokenizer(models.BPE({"a": 0, "b": 1, "c": 2, "ab": 3}, [("a", "b")]))
+    found = lambda text, **_: {"input_ids": words.encode(text).ids}  # noqa: E731
+    assert generate._first_token(found, "c", "ab") == 3
+    assert generate._first_token(found, "ca", "b") is None
+    assert generate._first_token(found, "ca", "") is None
+
+
 def test_the_shipped_policies_are_small():
     total = sum(path.stat().st_size for path in Path(SHIPPED).rglob("*") if path.is_file())
     assert total < 8e6

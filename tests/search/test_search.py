@@ -56,15 +56,17 @@ def test_the_log_tells_all(whole):
     assert [row["number"] for row in generations] == list(range(len(generations)))
     assert len({row["case"] for row in generations if row["iteration"] == 0}) == 8
     operators = {row["operator"] for row in generations}
-    assert {"fresh", "regrow"} <= operators
+    assert {"fresh", "branch"} <= operators
     by_generation = {row["number"]: row for row in generations}
     for row in candidates:
         made = by_generation[row["generation"]]
         assert row["position"] > made["known"]
         assert all(row[name] == made[name] for name in ("case", "iteration", "operator", "parent"))
         assert (made["parent"] is None) == (made["operator"] == "fresh")
-        if made["operator"] == "regrow" and row["position"] == 1 and row["answer"] is not None:
+        if made["operator"] == "branch" and row["position"] == 1 and row["answer"] is not None:
             assert made["text"].startswith("<answer_1>" + row["answer"])
+            (parent,) = (each for each in candidates if (each["case"], each["number"]) == (row["case"], made["parent"]))
+            assert row["answer"] != parent["answer"]  # what stood there was barred
     solved = {row["case"] for row in candidates if row["solved"]}
     assert outcome.solved == solved
     for case in solved:  # nothing is asked for once a case is solved
@@ -191,8 +193,6 @@ def test_a_policy_that_writes_no_answers_is_recorded(tmp_path, monkeypatch):
     from vpo.search.writers import Written
 
     class Mute:
-        prefixes = True
-
         def write(self, asks, seed):
             return [Written("well", 3) for _ in asks]
 

@@ -1,6 +1,7 @@
 """Strategies: what is asked for next, and what is kept."""
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ from vpo.search.candidates import Candidate, Case, Move
 from vpo.search.goals import goals_of
 from vpo.search.operators import ask_for_move, check_operators, default_operators
 from vpo.search.strategies import PARENTS, BestOfN, Evolve
+from vpo.search.writers import EndpointWriter, ModelWriter, VllmWriter
 from vpo.tasks.maze import MazeTask
 
 SHARES = {"fresh": 0.25, "regrow": 0.5, "extend": 0.25}
@@ -116,6 +118,10 @@ def test_moves_become_prompts(answers):
     assert ask_for_move(TASK, CASE, Move("fresh"), answers, None).messages == plain
     regrown = ask_for_move(TASK, CASE, Move("regrow", parent, cut=0.5), answers, None)
     assert (regrown.messages, regrown.prefix, regrown.known) == (plain, f"<{tag}>UUR", 0)
+    assert regrown.avoided == ""
+    branched = ask_for_move(TASK, CASE, Move("branch", parent, cut=0.5), answers, None)
+    assert replace(branched, avoided="") == regrown
+    assert branched.avoided.rstrip() == f"RDD</{tag}>"
     refined = ask_for_move(TASK, CASE, Move("refine", parent), answers, None)
     asked = refined.messages[-1]["content"]
     assert asked.startswith(plain[-1]["content"])
@@ -130,23 +136,34 @@ def test_moves_become_prompts(answers):
 
 
 @pytest.mark.parametrize(
-    ("given", "answers", "prefixes", "message"),
+    ("given", "answers", "writer", "message"),
     [
-        ({"regow": 1.0}, 3, True, "operator 'regow' is not known: did you mean 'regrow'"),
-        ({"regrow": -1.0}, 3, True, "the share of operator regrow must be 0 or more, not -1.0"),
-        ({"regrow": 1.0}, 3, False, "operator regrow begins a completion, which this endpoint does not let others do"),
-        ({"extend": 1.0}, 1, True, "operator extend needs a policy that is asked for 2 or more answers, not 1"),
-        ({"fresh": 0.0}, 3, True, "operators must name 1 or more with a share above 0"),
-        ({}, 3, True, "operators must name 1 or more with a share above 0"),
+        ({"regow": 1.0}, 3, ModelWriter, "operator 'regow' is not known: did you mean 'regrow'"),
+        ({"regrow": -1.0}, 3, ModelWriter, "the share of operator regrow must be 0 or more, not -1.0"),
+        (
+            {"regrow": 1.0},
+            3,
+            EndpointWriter,
+            "operator regrow begins a completion, which an endpoint does not let others do",
+        ),
+        ({"branch": 1.0}, 3, VllmWriter, "operator branch bars a token at one place, which vLLM does not do"),
+        ({"extend": 1.0}, 1, ModelWriter, "operator extend needs a policy that is asked for 2 or more answers, not 1"),
+        ({"fresh": 0.0}, 3, ModelWriter, "operators must name 1 or more with a share above 0"),
+        ({}, 3, ModelWriter, "operators must name 1 or more with a share above 0"),
     ],
 )
-def test_operators_that_cannot_be_used_are_refused(given, answers, prefixes, message):
+def test_operators_that_cannot_be_used_are_refused(given, answers, writer, message):
     with pytest.raises(ValueError, match=message):
-        check_operators(given, answers, prefixes=prefixes)
+        check_operators(given, answers, writer.unable)
 
 
 @pytest.mark.parametrize("answers", [1, 3])
-@pytest.mark.parametrize("prefixes", [True, False])
-def test_the_operators_that_are_used_without_others_can_be(answers, prefixes):
-    chosen = default_operators(answers, prefixes=prefixes)
-    assert check_operators(chosen, answers, prefixes=prefixes) == chosen
+@pytest.mark.parametrize(
+    ("writer", "varied"), [(ModelWriter, "branch"), (VllmWriter, "regrow"), (EndpointWriter, "refine")]
+)
+def test_the_operators_that_are_used_without_others_can_be(answers, writer, varied):
+    chosen = default_operators(answers, writer.unable)
+    assert check_operators(chosen, answers, writer.unable) == chosen
+    assert {"fresh", varied} <= set(chosen)
+    assert ("extend" in chosen) == (answers > 1 and writer is not EndpointWriter)
+    assert sum(chosen.values()) == pytest.approx(1)

@@ -54,7 +54,7 @@ def test_failed_asks_are_recorded_and_the_search_goes_on(tmp_path):
     with endpoint(answer) as (address, _):
         request = Request(model="m", endpoint=address, task="maze", task_settings={"size": 7}, count=2, iterations=1)
         writers = pytest.MonkeyPatch()
-        writers.setattr("vpo.search.run.EndpointWriter", lambda *given, **more: writer(address, at_once=1))
+        writers.setattr("vpo.search.run._writer", lambda *_: writer(address, at_once=1))
         try:
             outcome = search_into(tmp_path / "a", request)
         finally:

@@ -62,7 +62,7 @@ def add(commands: Commands) -> None:
     where.add_argument("--out", default="searches", metavar="FOLDER", help="for logs and page (searches)")
     where.add_argument("--jobs", type=int, default=1, metavar="N", help="searches at once (1)")
     how = command.add_argument_group("how")
-    how.add_argument("--operators", metavar="NAME=SHARE,…", help="of evolve: fresh, regrow, extend, refine")
+    how.add_argument("--operators", metavar="NAME=SHARE,…", help="of evolve: fresh, regrow, branch, extend, refine")
     how.add_argument("--parents", default="target", metavar="NAME", help="target, lexicase or novelty (target)")
     how.add_argument("--size", type=int, default=20, metavar="N", help="of the population (20)")
     how.add_argument("--features", metavar="NAME,…", help="objectives that span the map of openevolve (all)")

@@ -55,7 +55,7 @@ class Move:
     Attributes:
         operator: by name; see `vpo.search.operators`.
         parent: the candidate to start from, None for a fresh sample.
-        cut: which share of the parent's answer is kept, for `regrow`.
+        cut: which share of the parent's answer is kept, for `regrow` and `branch`.
     """
 
     operator: str

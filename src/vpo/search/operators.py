@@ -2,11 +2,12 @@
 
 ``fresh``     a new generation
 ``regrow``    a parent's answer, cut off somewhere, for the policy to finish; then, in a set, the other answers
+``branch``    the same, but not with the token that stood there: a policy that is sure of itself would write that again
 ``extend``    a parent as answer 1 of a set, for the policy to write the others
 ``refine``    a parent shown with its scores, and a better answer asked for: for instruction-tuned models
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,7 @@ from vpo.errors import InputError, nearest
 from vpo.search.candidates import Case, Move
 from vpo.tasks import Message, Task
 
-OPERATORS = ("fresh", "regrow", "extend", "refine")
-FORCED = ("regrow", "extend")  # those that give the policy the beginning of its completion
+OPERATORS = ("fresh", "regrow", "branch", "extend", "refine")
 
 
 @dataclass(frozen=True)
@@ -26,28 +26,30 @@ class Ask:
         messages: of the chat.
         prefix: with which the completion begins.
         known: how many answers the prefix already holds whole.
+        avoided: how the completion must not go on; the first token of it is barred.
     """
 
     messages: list[Message]
     prefix: str = ""
     known: int = 0
+    avoided: str = ""
 
 
-def check_operators(given: dict[str, float], answers: int, *, prefixes: bool) -> dict[str, float]:
+def check_operators(given: dict[str, float], answers: int, unable: Mapping[str, str]) -> dict[str, float]:
     """Return operators with their shares, refusing those that cannot be used.
 
     Args:
         given: how often each is used, in proportion.
         answers: that a generation is asked for.
-        prefixes: whether the policy can be given the beginning of its completion.
+        unable: operators that what writes cannot carry out, and why.
     """
     for name, share in given.items():
         if name not in OPERATORS:
             raise InputError(f"operator {name!r} is not known: {nearest(name, OPERATORS)}")
         if not 0 <= share < float("inf"):
             raise InputError(f"the share of operator {name} must be 0 or more, not {share}")
-        if share and name in FORCED and not prefixes:
-            raise InputError(f"operator {name} begins a completion, which this endpoint does not let others do")
+        if share and name in unable:
+            raise InputError(f"operator {name} {unable[name]}")
         if share and name == "extend" and answers == 1:
             raise InputError("operator extend needs a policy that is asked for 2 or more answers, not 1")
     used = {name: share for name, share in given.items() if share > 0}
@@ -56,11 +58,11 @@ def check_operators(given: dict[str, float], answers: int, *, prefixes: bool) ->
     return used
 
 
-def default_operators(answers: int, *, prefixes: bool) -> dict[str, float]:
-    """Return what is used where nothing else is said."""
-    if not prefixes:
-        return {"fresh": 0.5, "refine": 0.5}
-    return {"fresh": 0.25, "regrow": 0.5, "extend": 0.25} if answers > 1 else {"fresh": 0.25, "regrow": 0.75}
+def default_operators(answers: int, unable: Mapping[str, str]) -> dict[str, float]:
+    """Return what is used where nothing else is said: in equal shares, the best way there is to vary a parent."""
+    varied = next(name for name in ("branch", "regrow", "refine") if name not in unable)
+    used = ["fresh", varied, *(["extend"] if answers > 1 and "extend" not in unable else [])]
+    return {name: 1 / len(used) for name in used}
 
 
 def ask_for_move(task: Task[Any], case: Case, move: Move, answers: int, stated: Sequence[float] | None) -> Ask:
@@ -80,9 +82,11 @@ def ask_for_move(task: Task[Any], case: Case, move: Move, answers: int, stated: 
     opening, closing = ("<answer_1>", "</answer_1>\n") if answers > 1 else ("<answer>", "</answer>")
     if move.operator == "extend":
         return Ask(messages, f"{opening}{text}{closing}", known=1)
-    if move.operator == "regrow":
+    if move.operator in ("regrow", "branch"):
         begun = opening if answers > 1 or task.wraps_single else ""
-        return Ask(messages, begun + text[: int(move.cut * len(text))])
+        kept = int(move.cut * len(text))
+        avoided = text[kept:] + (closing if begun else "") if move.operator == "branch" else ""
+        return Ask(messages, begun + text[:kept], avoided=avoided)
     *before, last = messages
     return Ask([*before, {**last, "content": f"{last['content']}\n\n{_review(task, case, move, text)}"}])
 

@@ -146,8 +146,8 @@ def prepare(request: Request) -> Parts:
         for goal in goals:
             goal.check(problem)
     room = request.tokens_per_answer or asked.tokens_per_answer or TOKENS_PER_ANSWER
-    prefixes = request.endpoint is None
-    operators = dict(request.operators or default_operators(answers, prefixes=prefixes))
+    unable = _writer_kind(request).unable
+    operators = dict(request.operators or default_operators(answers, unable))
     return Parts(
         found,
         task,
@@ -168,7 +168,7 @@ def prepare(request: Request) -> Parts:
             batch=request.batch,
             thinking=request.thinking,
         ),
-        check_operators(operators, answers, prefixes=prefixes),
+        check_operators(operators, answers, unable),
     )
 
 
@@ -298,6 +298,12 @@ def _silent(done: int, solved: int, cases: int) -> None:
 def _served_name(request: Request) -> str:
     """Return by what name an endpoint knows a model: as `vpo serve` calls it, where it is here."""
     return Path(request.model).absolute().name if Path(request.model).exists() else request.model
+
+
+def _writer_kind(request: Request) -> type[Writer]:
+    if request.endpoint is not None:
+        return EndpointWriter
+    return VllmWriter if request.backend == "vllm" else ModelWriter
 
 
 def _writer(request: Request, found: Located, sampling: Sampling) -> Writer:

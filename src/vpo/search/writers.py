@@ -1,8 +1,8 @@
 """What writes the completions of a search: a model in this process, or one behind an endpoint."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from vpo.endpoint import Endpoint, Line, Reply, UnansweredError, retried
 from vpo.errors import InputError
@@ -33,10 +33,10 @@ class Writer(Protocol):
     """Writes completions.
 
     Attributes:
-        prefixes: whether it can go on from the beginning of a completion.
+        unable: operators that it cannot carry out, and why.
     """
 
-    prefixes: bool
+    unable: ClassVar[Mapping[str, str]]
 
     def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
         """Return a completion for each ask."""
@@ -45,7 +45,7 @@ class Writer(Protocol):
 class ModelWriter:
     """A model in this process, by transformers."""
 
-    prefixes = True
+    unable: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, policy: Policy, sampling: Sampling) -> None:
         """Take the model and how it is sampled."""
@@ -53,15 +53,21 @@ class ModelWriter:
 
     def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
         """Return completions, which depend on the asks and the seed alone."""
-        prompts, prefixes = [ask.messages for ask in asks], [ask.prefix for ask in asks]
-        drawn = complete(self.policy, prompts, replace(self.sampling, seed=seed), prefixes, quiet=True)
+        drawn = complete(
+            self.policy,
+            [ask.messages for ask in asks],
+            replace(self.sampling, seed=seed),
+            [ask.prefix for ask in asks],
+            [ask.avoided for ask in asks],
+            quiet=True,
+        )
         return [Written(ask.prefix + text, tokens) for ask, (text, tokens) in zip(asks, drawn, strict=True)]
 
 
 class VllmWriter:
     """A model in this process, by vLLM. It has not been run by us yet."""
 
-    prefixes = True
+    unable: ClassVar[Mapping[str, str]] = {"branch": "bars a token at one place, which vLLM does not do"}
 
     def __init__(self, path: str, sampling: Sampling) -> None:
         """Take the folder of the model, or its name on the hub, and how it is sampled."""
@@ -101,7 +107,9 @@ class EndpointWriter:
     batches fail one after another, the search stops.
     """
 
-    prefixes = False
+    unable: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("regrow", "branch", "extend"), "begins a completion, which an endpoint does not let others do"
+    )
 
     def __init__(
         self, address: str, model: str, sampling: Sampling, *, at_once: int = 16, limit: float = 120.0, tries: int = 3
