@@ -153,6 +153,29 @@ def test_a_decoder_without_a_pad_token_scores_at_the_last_token_whatever_the_bat
     assert np.allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize(("tokenizers", "models"), [("<pad>", 1), ("<pad>", -1), (None, 2)])
+def test_a_decoder_scores_at_the_last_token_where_its_tokenizer_pads_otherwise(tmp_path, tokenizers, models):
+    from transformers import AutoConfig, AutoTokenizer
+
+    path = save_classifier(tmp_path, "qwen3")
+    config, tokenizer = AutoConfig.from_pretrained(path), AutoTokenizer.from_pretrained(path)
+    config.pad_token_id, tokenizer.pad_token, tokenizer.bos_token = models, tokenizers, "<cls>"
+    config.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    items = [item(answer) for answer in ANSWERS]
+    found = Classifier("q", model=path, heads=HEADS, calibration=WIDE, device="cpu").score(items)
+    expected = np.clip((np.stack([raw_by_hand(path, each) for each in items]) + 4) / 8, 0, 1)
+    assert np.allclose(found, expected, atol=1e-5)
+
+
+def test_weights_that_are_cut_off_are_refused(tmp_path):
+    path = save_classifier(tmp_path)
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:5000])
+    with pytest.raises(ValueError, match="the model cannot be loaded"):
+        Classifier("q", model=path, heads=HEADS, calibration=WIDE, device="cpu")
+
+
 def test_a_model_without_a_head_is_no_reward_model(tmp_path):
     """transformers would give it a random one."""
     save_tiny_model(tmp_path)

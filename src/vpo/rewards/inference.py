@@ -58,25 +58,33 @@ class Scoring:
             given |= {"dtype": getattr(torch, self.precision), "output_loading_info": True}
             model, loading = getattr(transformers, kind).from_pretrained(path, **given)
             self.model = model.eval().to(self.device)
-        except (OSError, ValueError, RuntimeError) as error:  # the last for a device that is not there
-            reason = " ".join(str(error).split())[:200]
+        except Exception as error:  # of files, of devices, of weights that are cut off, of code that comes with a model
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise InputError(f"{path}: the model cannot be loaded ({reason})") from None
         # transformers fills in random numbers. A pooler is not used, and often not saved.
         if missing := sorted(name for name in loading["missing_keys"] if "pooler" not in name or kind != "AutoModel"):
             raise InputError(
                 f"{path}: the model has no weights for {', '.join(missing[:3])}: it is no model that scores"
             )
-        if self.tokenizer.pad_token is None:
-            # Not the end token where there is another: it may be the last of a text, which decoders score at.
-            self.tokenizer.pad_token = self.tokenizer.bos_token or self.tokenizer.eos_token
-        if self.tokenizer.pad_token is None:
-            raise InputError(f"{path}: the tokenizer has no token to fill up batches with (pad_token)")
-        if getattr(self.model.config, "pad_token_id", None) is None:  # decoders look for the last token before it
-            self.model.config.pad_token_id = self.tokenizer.pad_token_id
+        self._agree_on_padding()
         self.weights = weights_hash(self.model)
         longest = getattr(self.model.config, "max_position_embeddings", None) or self.tokenizer.model_max_length
         most = longest if max_tokens is None else whole_number(max_tokens, "max_tokens", 1)
         self.max_tokens = min(most, longest, self.tokenizer.model_max_length, MOST_TOKENS)
+
+    def _agree_on_padding(self) -> None:
+        """Fill up batches with what the model takes for padding: decoders score at the last token that is none."""
+        config, tokenizer = self.model.config.get_text_config(), self.tokenizer
+        own = getattr(config, "pad_token_id", None)
+        if isinstance(own, int) and 0 <= own < len(tokenizer):
+            tokenizer.pad_token = tokenizer.convert_ids_to_tokens(own)
+            return
+        if tokenizer.pad_token is None:
+            # Not the end token where there is another: it may be the last of a text.
+            tokenizer.pad_token = tokenizer.bos_token or tokenizer.eos_token
+        if tokenizer.pad_token is None:
+            raise InputError(f"{self.path}: the tokenizer has no token to fill up batches with (pad_token)")
+        config.pad_token_id = tokenizer.pad_token_id
 
     def run(self, encoded: Mapping[str, Any], read: Callable[[Any, Any], Any]) -> list[Any]:
         """Return a row for each encoded text, in their order, as arrays of float64.
