@@ -68,3 +68,23 @@ def test_a_reward_that_abstains_is_said(files, capsys):
 def test_files_that_are_wrong(files, capsys):
     assert main(files()) == 2
     assert "must hold 1 or more answers" in capsys.readouterr().err
+
+
+RIGHT = """
+def right(completions, answer, **kwargs):
+    return [float(text == gold) for text, gold in zip(completions, answer, strict=True)]
+"""
+
+
+def test_the_text_to_score_is_not_the_column_of_right_answers(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(RIGHT)
+    rewards, answers = tmp_path / "rewards.toml", tmp_path / "answers.jsonl"
+    rewards.write_text('[right]\nkind = "function"\nfunction = "mine.py:right"\n')
+    answers.write_text(json.dumps({"prompt": "1 + 1?", "answer": "3"}))
+    assert main(["rewards", str(rewards), str(answers)]) == 2
+    error = capsys.readouterr().err
+    assert "needs the column 'answer' in every row; the text to score may stand in completion" in error
+    rows = [{"prompt": "1 + 1?", "answer": "2", "completion": text} for text in ("2", "3", "2", "5")]
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["rewards", str(rewards), str(answers), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["objectives"][0]["mean"] == 0.5

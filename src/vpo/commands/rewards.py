@@ -15,7 +15,8 @@ def add(commands: Commands) -> None:
         help="check a rewards file on some answers",
         description="Score answers as a rewards file says, and print for each objective how the scores are spread, the "
         "share that its calibration cut off, and on how many answers it abstained. Exits with 1 if it did on any.",
-        epilog="A row of the answers is an object with prompt, answer, and the columns that the rewards need.",
+        epilog="A row of the answers is an object with prompt, answer, and the columns that the rewards need. Where "
+        "answer is such a column, the text to score is in completion.",
     )
     command.add_argument("rewards", metavar="REWARDS", help="TOML file of rewards, see docs/rewards.md")
     command.add_argument("answers", metavar="ANSWERS", help="file of answers, .jsonl, .jsonl.gz or .parquet")

@@ -17,13 +17,14 @@ def check(rewards: str, answers: str) -> dict[str, Any]:
 
     Args:
         rewards: TOML file of rewards.
-        answers: file of rows with `prompt`, `answer` and the columns that the rewards need.
+        answers: file of rows with `prompt`, `answer` or `completion`, and the columns that the rewards need.
     """
     items = read_items(answers)
     vector = read_vector(rewards)
     for column, name in vector.columns.items():
         if any(item.row.get(column) is None for item in items):
-            raise InputError(f"{answers}: reward {name} needs the column {column!r} in every row")
+            hint = "; the text to score may stand in completion" if column == "answer" else ""
+            raise InputError(f"{answers}: reward {name} needs the column {column!r} in every row{hint}")
     rows = vector.scores(items)
     counted = vector.counted()
     objectives = []

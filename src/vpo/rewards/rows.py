@@ -33,14 +33,19 @@ def text_of(messages: list[Message] | tuple[Message, ...]) -> str:
 
 
 def read_items(path: str | Path) -> list[Item]:
-    """Return the answers of a file: rows with `prompt`, `answer` and further columns."""
+    """Return the answers of a file: rows with `prompt`, the text in `completion` or else in `answer`, further columns.
+
+    The text is no column to the rewards: to many of them `answer` is what is right.
+    """
     found = []
     for line, row in read_rows(Path(path)):
         place = f"{path}:{line}"
-        if not isinstance(row, Mapping) or not isinstance(row.get("answer"), str):
-            raise InputError(f"{place}: a row must be an object with prompt and answer, a text")
+        column = "completion" if isinstance(row, Mapping) and "completion" in row else "answer"
+        if not isinstance(row, Mapping) or not isinstance(row.get(column), str):
+            raise InputError(f"{place}: a row must be an object with prompt, and answer or completion, a text")
         messages = messages_of(row.get("prompt"), place)
-        found.append(Item(str(row.get("id", line)), messages, row["answer"], row))
+        columns = {name: value for name, value in row.items() if name != column}
+        found.append(Item(str(row.get("id", line)), messages, row[column], columns))
     if not found:
         raise InputError(f"{path}: the file must hold 1 or more answers, and has none")
     return found
