@@ -5,6 +5,7 @@ import pytest
 from tests.rewards.small import HEADS, item, save_classifier
 from vpo.cli import main
 from vpo.rewards.toml import read_vector
+from vpo.tasks.chat import ChatTask
 
 GOOD = """
 concurrent = 2
@@ -106,3 +107,13 @@ def test_a_file_that_is_not_there(tmp_path, capsys):
         read_vector(tmp_path / "rewards.toml")
     assert main(["tasks", "show", "chat"]) == 2
     assert "task chat needs the setting 'prompts'" in capsys.readouterr().err
+
+
+def test_prompts_for_testing_may_be_in_a_file_of_their_own(tmp_path):
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "a"}\n{"prompt": "b", "id": null}\n')
+    (tmp_path / "test.jsonl").write_text('{"prompt": "c"}\n{"prompt": "d", "id": "own"}\n')
+    files = {name: str(tmp_path / f"{name}.jsonl") for name in ("prompts", "test")}
+    task = ChatTask(rewards=str(write(tmp_path, GOOD)), **files)
+    assert [problem.id for problem in task.problems("train")] == ["1", "2"]
+    assert [problem.id for problem in task.problems("test")] == ["test-1", "own"]
+    assert [problem.id for problem in task.problems("all")] == ["1", "2", "test-1", "own"]

@@ -27,8 +27,13 @@ class Prompt:
     row: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_prompts(prompts: str | Path | Sequence[Mapping[str, Any]]) -> list[Prompt]:
-    """Return the prompts of a file or of rows: `prompt`, a text or messages, optionally `id`, and further columns."""
+def read_prompts(prompts: str | Path | Sequence[Mapping[str, Any]], *, start: str = "") -> list[Prompt]:
+    """Return the prompts of a file or of rows: `prompt`, a text or messages, optionally `id`, and further columns.
+
+    Args:
+        prompts: the file or the rows.
+        start: of the ids of those that have none of their own, before their number.
+    """
     if isinstance(prompts, str | Path):
         placed: list[tuple[str, str, Any]] = [
             (f"{prompts}:{line}", str(line), row) for line, row in read_rows(Path(prompts))
@@ -39,7 +44,9 @@ def read_prompts(prompts: str | Path | Sequence[Mapping[str, Any]]) -> list[Prom
     for place, number, row in placed:
         if not isinstance(row, Mapping):
             raise InputError(f"{place}: a row must be an object with a prompt")
-        found.append(Prompt(str(row.get("id", number)), tuple(messages_of(row.get("prompt"), place)), dict(row)))
+        own = row.get("id")
+        name = f"{start}{number}" if own is None else str(own)
+        found.append(Prompt(name, tuple(messages_of(row.get("prompt"), place)), dict(row)))
     return found
 
 

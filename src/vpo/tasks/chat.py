@@ -21,5 +21,5 @@ class ChatTask(PromptTask):
             test: file of the prompts of the test split; otherwise see `PromptTask`.
         """
         found = read_prompts(prompts)
-        held_out = None if test is None else read_prompts(test)
+        held_out = None if test is None else read_prompts(test, start="test-")
         super().__init__(read_vector(rewards), found, held_out)
