@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from vpo.endpoint import REFUSED, SERVER_ERROR, UnansweredError, _seconds, retried
+from tests.search.endpoint import endpoint
+from vpo.endpoint import REFUSED, SERVER_ERROR, Endpoint, UnansweredError, _seconds, retried
 
 
 def waits(monkeypatch, *, tries=4, backoff=1.0, longest=3.0, seed=0, **error):
@@ -50,3 +51,22 @@ def test_patience_may_be_asked_for_in_many_ways():
     assert _seconds("soon") is None
     assert _seconds("Wed, 21 Oct 2015 07:28:00 GMT") == 0
     assert 3e9 < _seconds("Wed, 21 Oct 2199 07:28:00 GMT") < 1e10
+
+
+def refusal(answer):
+    """Return what is raised where an endpoint is asked once."""
+    with endpoint(answer) as (address, _), Endpoint(address, "m", at_once=1, limit=5.0).line() as line:
+        with pytest.raises(UnansweredError) as raised:
+            line.submit(line.once([{"role": "user", "content": "hello"}])).result()
+        return raised.value
+
+
+def test_a_key_that_a_server_repeats_is_not_told(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\n")
+    error = refusal(lambda request, number: (401, b'{"error": {"message": "sk-secret is no key"}}'))
+    assert (error.reason, str(error)) == (REFUSED, "AuthenticationError: Error code: 401 - … is no key")
+
+
+def test_no_key_is_no_hindrance(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    assert refusal(lambda request, number: (500, b"")).reason == SERVER_ERROR

@@ -125,10 +125,11 @@ class Line:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         self.endpoint = endpoint
+        self._key = os.environ.get("OPENAI_API_KEY", "").strip()
         self.slots = asyncio.Semaphore(endpoint.at_once)
         self._client = AsyncOpenAI(
             base_url=endpoint.address,
-            api_key=os.environ.get("OPENAI_API_KEY", "none"),
+            api_key=self._key or "none",
             timeout=endpoint.limit,
             max_retries=0,
             default_headers={"Accept-Encoding": "identity"},  # so that a small reply cannot unfold into a large one
@@ -160,13 +161,18 @@ class Line:
             headers = error.response.headers
             after = _seconds(headers.get("retry-after"))
             raise UnansweredError(
-                _reason(error.status_code), _said(error), status=error.status_code, after=after
+                _reason(error.status_code), self._said(error), status=error.status_code, after=after
             ) from None
         except openai.APIConnectionError as error:
             refused = type(error.__cause__).__name__ == "ConnectError"
-            raise UnansweredError(UNREACHABLE if refused else CUT_OFF, _said(error)) from None
+            raise UnansweredError(UNREACHABLE if refused else CUT_OFF, self._said(error)) from None
         except Exception as error:  # whatever the client makes of a reply that is none
-            raise UnansweredError(NO_TEXT, _said(error)) from None
+            raise UnansweredError(NO_TEXT, self._said(error)) from None
+
+    def _said(self, error: Exception) -> str:
+        """Return what was raised, without the key: some servers repeat it, and what they say is logged."""
+        text = f"{type(error).__name__}: {error}"
+        return text.replace(self._key, "…") if self._key else text
 
     def close(self) -> None:
         """End what is under way, and the loop."""
@@ -268,7 +274,3 @@ def _seconds(after: str | None) -> float | None:
         except ValueError:
             return None
     return max(found, 0.0) if math.isfinite(found) else None
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
