@@ -1,5 +1,6 @@
 """Searches behind an endpoint: one that works, and ones that do not."""
 
+import asyncio
 import json
 import time
 from dataclasses import replace
@@ -99,6 +100,20 @@ def test_an_endpoint_that_is_down_or_slow_is_not_waited_for():
     with endpoint(slow) as (address, _), pytest.raises(ValueError, match="none of 1 asks was answered"):
         writer(address, limit=0.3).write([ASK], 0)
     assert time.monotonic() - began < 20
+
+
+def test_an_endpoint_that_asks_for_patience_gets_it(monkeypatch):
+    waited, sleep = [], asyncio.sleep
+
+    async def note(seconds, *more):
+        waited.append(seconds)
+        await sleep(min(seconds, 0.01), *more)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    answer = lambda request, number: "fine" if number else (429, b"{}", {"Retry-After": "30"})  # noqa: E731
+    with endpoint(answer) as (address, _):
+        assert writer(address, limit=60.0, tries=2).write([ASK], 0)[0].text == "fine"
+    assert 30 in waited
 
 
 def test_an_endpoint_that_drips_is_not_waited_for():

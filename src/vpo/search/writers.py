@@ -11,7 +11,7 @@ from vpo.policies import Policy
 from vpo.search.operators import Ask
 
 SILENT = 3  # batches on end without any answer are enough
-BACKOFF, LONGEST_WAIT = 2.0, 10.0  # seconds before a second try, and before any, at most
+BACKOFF = 2.0  # seconds before a second try, at most
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,10 @@ class EndpointWriter:
                 seed=seed,
             )
 
+        longest = self.endpoint.limit
         async with line.slots:
             try:
-                reply = await retried(attempt, tries=self.tries, backoff=BACKOFF, longest=LONGEST_WAIT, seed=seed)
+                reply = await retried(attempt, tries=self.tries, backoff=BACKOFF, longest=longest, seed=seed)
             except UnansweredError as error:  # of the network, of the server, of what it sent: all are one failed ask
                 return Written("", 0, str(error))
         return Written(reply.text, reply.written)
