@@ -189,6 +189,15 @@ def test_slow_rewards_run_at_once_within_a_limit():
     assert most == 3
 
 
+def test_a_function_may_have_limits_too():
+    def half(completions, **kwargs):
+        return [0.5] * len(completions)
+
+    vector = Vector(Limited(half, call_size=1), time_limit=7)
+    assert (vector.names, vector.limited[0].time_limit) == (("half",), 7)
+    assert vector.score([item("a"), item("b")]) == [(0.5,), (0.5,)]
+
+
 def test_limits_that_are_none_are_refused():
     for seconds in (0, float("inf"), float("nan")):
         with pytest.raises(ValueError, match="time_limit must be above 0 and finite"):

@@ -5,7 +5,7 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -34,7 +34,7 @@ class Limited:
     """A scorer with limits of its own.
 
     Attributes:
-        scorer: itself.
+        scorer: itself, or a reward function.
         time_limit: seconds that a call may take.
         call_size: answers that a call gets at most; several calls run at once.
     """
@@ -44,7 +44,8 @@ class Limited:
     call_size: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse limits that are none."""
+        """Refuse limits that are none, and make a scorer of a function."""
+        object.__setattr__(self, "scorer", _scorer(self.scorer))
         if self.time_limit is not None and not 0 < self.time_limit < math.inf:
             raise InputError(f"time_limit must be above 0 and finite, not {self.time_limit}")
         if self.call_size is not None:
@@ -73,10 +74,8 @@ class Vector:
             concurrent: calls at once.
             time_limit: seconds that a call may take.
         """
-        self.limited = [Limited(time_limit=time_limit, scorer=_scorer(each)) for each in rewards]
-        for place, each in enumerate(rewards):
-            if isinstance(each, Limited):
-                self.limited[place] = Limited(each.scorer, each.time_limit or time_limit, each.call_size)
+        given = [each if isinstance(each, Limited) else Limited(_scorer(each)) for each in rewards]
+        self.limited = [replace(each, time_limit=each.time_limit or time_limit) for each in given]
         for each in self.limited:
             within, limit = getattr(each.scorer, "call_limit", None), each.time_limit or math.inf
             if within is not None and within >= limit:  # else what it has by then would be lost
@@ -230,10 +229,8 @@ class _Call:
         return None
 
 
-def _scorer(reward: Reward | Limited) -> Scorer:
+def _scorer(reward: Reward) -> Scorer:
     """Return a reward as a scorer."""
-    if isinstance(reward, Limited):
-        return reward.scorer
     if isinstance(reward, Scorer):
         return reward
     if not callable(reward):
