@@ -117,6 +117,16 @@ def test_a_broken_evaluation_is_one_line(runs, text, tmp_path, capsys):
     assert capsys.readouterr().err.startswith(f"vpo: error: {tmp_path / 'grpo' / FACTS}: ")
 
 
+def test_other_rewards_are_named(tmp_path, capsys):
+    scorings = [{"scorers": [{"calibration": {"range": [0, high]}}]} for high in (4.0, 4.0, 8.0)]
+    runs = [make_evaluation(tmp_path / f"r{n}", n, 1, scoring=each) for n, each in enumerate(scorings)]
+    assert main(["compare", *runs[:2], "--out", str(tmp_path / "out")]) == 0
+    assert "scored otherwise" not in capsys.readouterr().out
+    assert main(["compare", *runs, "--out", str(tmp_path / "out")]) == 0
+    assert "r2 was scored otherwise than" in (said := capsys.readouterr().out)
+    assert "scorers.0.calibration.range.1" in said
+
+
 def test_what_is_not_whole_is_named_and_left_out(runs, tmp_path, capsys):
     half = Path(make_evaluation(tmp_path / "half", 2, 3))  # of a run that was trained on since, and is not done
     (half / "config.toml").write_text('task = "maze"\nmethod = "vpo"\n')

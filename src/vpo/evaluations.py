@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.errors import InputError
-from vpo.files import write_json
+from vpo.files import differing, write_json
 from vpo.pools import Pool, read_pool, write_pool
 from vpo.row_files import Row
 from vpo.runs import Run, is_run
@@ -125,6 +125,16 @@ def shared_target(evaluations: Sequence[Evaluation]) -> Mapping[str, float] | No
     if any(each != targets[0] for each in targets):
         raise InputError("the runs were evaluated under different targets: choose one with --target NAME=W,…")
     return targets[0] if targets else None
+
+
+def scoring_notes(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Return a note for each evaluation whose answers were scored otherwise than those of the first that says how."""
+    said = [each for each in evaluations if "scoring" in each.facts]
+    return [
+        f"{each.folder} was scored otherwise than {said[0].folder}, so their numbers are not of one kind: {changed}"
+        for each in said[1:]
+        if (changed := differing(said[0].facts["scoring"], each.facts["scoring"]))
+    ]
 
 
 def oracle_of(evaluations: Sequence[Evaluation], target: Mapping[str, float] | None) -> dict[str, float] | None:

@@ -28,7 +28,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare runs, draw, and print the table and where the page and the pictures are."""
-    from vpo.evaluations import oracle_of, read_whole, shared_target
+    from vpo.evaluations import oracle_of, read_whole, scoring_notes, shared_target
     from vpo.files import command_line, write_json, write_text
     from vpo.measure import compare
     from vpo.report.curves import curves_of, draw_curves
@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
     target = shared_target(evaluations) if options.target is None else parse_target(options.target)
     oracle = oracle_of(evaluations, target)
     found = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
-    found = replace(found, notes=(*(f"left out: {reason}" for reason in wrong), *found.notes))
+    notes = [*(f"left out: {reason}" for reason in wrong), *scoring_notes(evaluations)]
+    found = replace(found, notes=(*notes, *found.notes))
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
     names = short_names(found)
