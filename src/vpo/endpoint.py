@@ -69,11 +69,13 @@ class Reply:
         text: of the message.
         written: tokens that were generated; None where nobody counted.
         total: these and the tokens of the prompt; None where nobody counted.
+        whole: whether it came to its end, and was not cut off at the most tokens that it may have.
     """
 
     text: str
     written: int | None
     total: int | None
+    whole: bool = True
 
 
 class Endpoint:
@@ -243,12 +245,14 @@ async def _bound(response: Any) -> None:
 
 
 def _reply(answer: Any) -> Reply:
-    text = answer["choices"][0]["message"]["content"]
+    choice = answer["choices"][0]
+    text = choice["message"]["content"]
     if not isinstance(text, str):
         raise ValueError("the answer has no text")
     plain = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates
     usage = answer.get("usage")
-    return Reply(plain, _count(usage, "completion_tokens"), _count(usage, "total_tokens"))
+    whole = choice.get("finish_reason") != "length"
+    return Reply(plain, _count(usage, "completion_tokens"), _count(usage, "total_tokens"), whole)
 
 
 def _count(usage: Any, name: str) -> int | None:

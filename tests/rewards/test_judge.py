@@ -126,12 +126,32 @@ def test_too_few_scores_are_none_for_all():
         '```json\n{"answer_1": 4}\n```',
         'The {rubric} asks for brevity. {"answer_1": 4} I hope this helps.',
         '<think>well {"</think> {"answer_1": 4.0}',
+        '<think>Is it {"answer_1": 2}? No.</think>\n{"answer_1": 4}',
+        'Is it {"answer_1": 2}? No.</think>{"answer_1": 4}',  # the template had begun the thought
         ' {"answer_1": 4}\n',
     ],
 )
 def test_prose_around_one_object_is_passed_over(text):
     with endpoint(lambda request, number: text) as (address, _):
         assert judge(address, rubrics={"one": "r"}).score(items(1)) == [(0.75,)]
+
+
+def test_what_stands_in_half_a_thought_is_no_verdict():
+    message = {"role": "assistant", "content": '<think>Is it {"answer_1": 2}? No, since'}
+    choice = {"index": 0, "finish_reason": "length", "message": message}
+    with endpoint(lambda request, number: (200, json.dumps({"choices": [choice]}).encode())) as (address, seen):
+        asked = judge(address, rubrics={"one": "r"}, tries=3)
+        assert asked.score(items(1)) == [(None,)]
+    assert asked.failures == {"reply too long": 1}
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("best", [5, 0.5, 1234567, 0.1234567])
+def test_the_ends_of_the_scale_are_told_with_all_their_digits(best):
+    told = f"to {best} (best)"
+    answer = lambda request, number: json.dumps({"answer_1": best if told in request["messages"][0]["content"] else 0})  # noqa: E731
+    with endpoint(answer) as (address, _):
+        assert judge(address, rubrics={"one": "r"}, scale=[0, best]).score(items(1)) == [(1.0,)]
 
 
 def test_an_endpoint_that_refuses_a_schema_is_asked_without():

@@ -21,7 +21,7 @@ from vpo.endpoint import RATE_LIMITED, Endpoint, Line, Reply, UnansweredError, c
 from vpo.errors import InputError
 from vpo.rewards.judge_cache import Book, Cache
 from vpo.rewards.judge_limits import DOWN, Breaker, Spending
-from vpo.rewards.judge_questions import Question, ReplyError, shown
+from vpo.rewards.judge_questions import TOO_LONG, Question, ReplyError, shown
 from vpo.rewards.scorer import Item, Scores
 
 OF_THE_ASK = (400, 413, 422)  # statuses that say something of the ask, and nothing of the endpoint
@@ -208,6 +208,8 @@ class Judge:
                     longest=self.endpoint.limit,
                     seed=question.key,
                 )
+                if not reply.whole:  # what stands in half a thought is no verdict
+                    raise ReplyError(TOO_LONG)
                 return question.read(reply.text)
             except UnansweredError as error:
                 if error.reason == RATE_LIMITED:  # to be told to wait is nothing; to be told so at every try is
