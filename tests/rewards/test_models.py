@@ -12,6 +12,7 @@ from tests.engines.tiny import save_tiny_model
 from tests.rewards.small import HEADS, item, save_classifier
 from vpo.rewards import Limited, Vector
 from vpo.rewards.embedding import Similarity
+from vpo.rewards.inference import ROWS, weights_hash
 from vpo.rewards.models import Classifier
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -102,6 +103,19 @@ def test_weights_are_known_by_what_they_are_not_by_where(tmp_path, classifier):
         head.weight[:] = head.weight[[1, 0, 2]].clone()  # heads that changed places: the same numbers, the same size
     model.save_pretrained(tmp_path / "copy")
     assert known(tmp_path / "copy") != known(classifier)
+
+
+def test_every_row_of_large_weights_counts():
+    import torch
+
+    large = torch.nn.Linear(2, 2 * ROWS + 1)
+    before = weights_hash(large)
+    assert weights_hash(large) == before
+    for place in (0, ROWS, 2 * ROWS):
+        with torch.no_grad():
+            large.weight[place] += 1
+        assert weights_hash(large) != before
+        before = weights_hash(large)
 
 
 def test_long_answers_are_cut_off(classifier):

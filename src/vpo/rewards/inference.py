@@ -10,6 +10,7 @@ from vpo.core.arrays import whole_number
 from vpo.errors import InputError
 
 PRECISIONS = ("float32", "bfloat16", "float16")
+ROWS = 4096  # of weights that are hashed at a time: torch makes a copy of them in 64 bits
 MOST_TOKENS = 2**20  # of a text, where neither model nor tokenizer says how many
 
 
@@ -127,6 +128,9 @@ def weights_hash(model: Any) -> str:
     found = hashlib.sha256()
     for name, value in sorted(model.state_dict().items()):
         bits = value.detach().contiguous().view(whole[value.element_size()])
-        sums = bits.sum(dim=-1, dtype=torch.int64) if bits.dim() > 1 else bits
-        found.update(f"{name} {tuple(value.shape)}".encode() + sums.cpu().numpy().tobytes())
+        found.update(f"{name} {tuple(value.shape)}".encode())
+        parts = bits.flatten(0, -2).split(ROWS) if bits.dim() > 1 else [bits]
+        for part in parts:
+            sums = part.sum(dim=-1, dtype=torch.int64) if bits.dim() > 1 else part
+            found.update(sums.cpu().numpy().tobytes())
     return found.hexdigest()
