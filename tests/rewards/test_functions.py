@@ -1,9 +1,12 @@
 """Reward functions as TRL has them, unchanged."""
 
+import sys
+
 import pytest
 
 from tests.rewards.small import item
 from vpo.rewards import Function, Item
+from vpo.rewards.functions import found
 
 CHAT = Item("p", [{"role": "user", "content": "Hi"}], "ab", {"prompt": [{"role": "user", "content": "Hi"}]})
 
@@ -73,7 +76,20 @@ def test_a_function_of_a_file_is_known_by_what_it_says(tmp_path):
     assert function.score([item("please"), item("now")]) == [(1.0,), (0.0,)]
     before = function.described()
     path.write_text(path.read_text().replace("please", "thanks"))
-    assert function.described()["sha256"] != before["sha256"]
+    assert function.described() == before  # it is still what was loaded
+    changed = Function("polite", function=f"{path}:polite")
+    assert changed.score([item("please"), item("thanks")]) == [(0.0,), (1.0,)]
+    assert changed.described()["sha256"] != before["sha256"]
+
+
+def test_the_functions_of_a_file_share_what_it_loads(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text(f"model = ['{folder}']\ndef one(): ...\ndef two(): ...\n")
+    one, two, other = (found(f"{tmp_path}/{place}") for place in ("a/mine.py:one", "a/mine.py:two", "b/mine.py:one"))
+    assert one.__globals__["model"] is two.__globals__["model"]
+    assert other.__globals__["model"] == ["b"]
+    assert sys.modules[one.__module__] is not sys.modules[other.__module__]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ import hashlib
 import importlib
 import inspect
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +55,8 @@ class Function:
         self.form = form
         self.place = function if isinstance(function, str) else f"{function.__module__}:{_name(function)}"
         self.function = found(function) if isinstance(function, str) else function
+        file = Path(self.place.rpartition(":")[0])
+        self.source = {"sha256": _hash(file)} if file.suffix == ".py" else {}  # as it was loaded
         try:
             parameters = inspect.signature(self.function).parameters.values()
         except ValueError:
@@ -75,10 +79,7 @@ class Function:
 
     def described(self) -> dict[str, Any]:
         """Return where the function is, and its calibration."""
-        facts: dict[str, Any] = {"kind": "function", "function": self.place, "form": self.form}
-        file = Path(self.place.rpartition(":")[0])
-        if file.suffix == ".py":
-            facts["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+        facts: dict[str, Any] = {"kind": "function", "function": self.place, "form": self.form, **self.source}
         return facts if self.calibrated is None else {**facts, "calibration": self.calibrated.data()}
 
     def counted(self) -> dict[str, tuple[float, int]]:
@@ -131,6 +132,17 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
+def _hash(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+@cache
+def _loaded(file: str, sha256: str) -> ModuleType:
+    """Return a file as a module: once for all of its functions, which may share a model."""
+    name = hashlib.sha256(f"{file} {sha256}".encode()).hexdigest()[:12]  # files in two folders may share theirs
+    return module_of(file, f"vpo_rewards_{Path(file).stem}_{name}")
+
+
 def found(place: str) -> Callable[..., Any]:
     """Return the function at a place, "file.py:name" or "module:name"."""
     module, colon, name = place.rpartition(":")
@@ -140,7 +152,7 @@ def found(place: str) -> Callable[..., Any]:
         raise InputError(f"{module}: there is no such file (of reward functions)")
     try:
         if module.endswith(".py"):
-            loaded = module_of(module, f"vpo_rewards_{Path(module).stem}")
+            loaded = _loaded(str(Path(module).absolute()), _hash(Path(module)))
         else:
             loaded = importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever a file that is not ours raises
