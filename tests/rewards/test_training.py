@@ -131,6 +131,20 @@ def test_a_run_is_not_resumed_under_other_weights(folder, monkeypatch, capsys):
     assert "not what the run was begun with: scorers.0.weights" in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_a_search_whose_rewards_were_changed_does_not_go_on(folder, capsys):
+    rewards = folder / "rewards.toml"
+    rewards.write_text('[short]\nkind = "length"\nmost = 6\nunit = "characters"\n')
+    search = [
+        *("search", "tiny", "--task", "chat", "--set", "prompts=prompts.jsonl", "--set", "rewards=rewards.toml"),
+        *("--target", "short=1", "--iterations", "1", "--count", "1", "--max-tokens", "8", "--no-baseline"),
+    ]
+    assert main(search) == 0, capsys.readouterr().err
+    assert main(search) == 0, capsys.readouterr().err  # the same goes on, where there is anything left
+    rewards.write_text(rewards.read_text().replace("6", "7"))
+    assert main(search) == 2
+    assert "another search in it already (it differs in scoring.scorers.0." in capsys.readouterr().err
+
+
 JUDGED = """
 [short]
 kind = "length"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.errors import InputError
-from vpo.files import append_rows, whole_lines, write_json, write_text
+from vpo.files import append_rows, differing, whole_lines, write_json, write_text
 
 SETTINGS, GENERATIONS, CANDIDATES = "search.json", "generations.jsonl", "candidates.jsonl"
 
@@ -33,7 +33,10 @@ class Log:
         wanted = json.loads(json.dumps(settings))
         if path.is_file() and (folder / GENERATIONS).is_file():
             known = json.loads(path.read_text(encoding="utf-8"))
-            changed = [name for name in {**known, **wanted} if known.get(name) != wanted.get(name)]
+            scored = differing(known.pop("scoring", {}), wanted.get("scoring", {}), "scoring")
+            rest = {name: value for name, value in wanted.items() if name != "scoring"}
+            changed = [name for name in {**known, **rest} if known.get(name) != rest.get(name)]
+            changed += [scored] if scored else []
             if changed:
                 raise InputError(
                     f"{folder}: there is another search in it already (it differs in {', '.join(sorted(changed))}): "

@@ -201,6 +201,8 @@ def _noted(request: Request, parts: Parts) -> dict[str, Any]:
     chosen = {"answers": parts.settings.answers, "operators": parts.operators}
     chosen |= {"task": parts.found.task, "task_settings": parts.found.settings}
     chosen["cases"] = [[case.problem.id, case.goal.name] for case in parts.cases]
+    if scoring := parts.task.described():
+        chosen["scoring"] = scoring
     return {**{name: value for name, value in asdict(request).items() if name not in free}, **chosen}
 
 
