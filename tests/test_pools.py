@@ -190,7 +190,7 @@ def test_bad_files_are_named(tmp_path):
         write_pool(tmp_path / "empty.parquet", [])
 
 
-WHOLE = gzip.compress(json.dumps(row()).encode() * 1000)
+WHOLE = gzip.compress(json.dumps(row()).encode() * 1000, mtime=0)
 
 
 @pytest.mark.parametrize(
