@@ -19,6 +19,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from vpo.errors import InputError
+from vpo.files import storable
 
 # Why an ask came to nothing.
 TIMEOUT = "timeout"
@@ -249,10 +250,9 @@ def _reply(answer: Any) -> Reply:
     text = choice["message"]["content"]
     if not isinstance(text, str):
         raise ValueError("the answer has no text")
-    plain = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates
     usage = answer.get("usage")
     whole = choice.get("finish_reason") != "length"
-    return Reply(plain, _count(usage, "completion_tokens"), _count(usage, "total_tokens"), whole)
+    return Reply(storable(text), _count(usage, "completion_tokens"), _count(usage, "total_tokens"), whole)
 
 
 def _count(usage: Any, name: str) -> int | None:

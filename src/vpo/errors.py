@@ -25,6 +25,11 @@ class InputError(ValueError):
     """A value from outside that cannot be used. The message names the argument, the value and the bound."""
 
 
+def one_line(text: object) -> str:
+    """Return what somebody else's code says, of any length, as a part of our one line."""
+    return " ".join(str(text).split())[:200]
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a hint for a name that is not known: the one that is nearest, or all that there are."""
     names = list(known)

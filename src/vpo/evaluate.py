@@ -17,6 +17,7 @@ from vpo.score import Completion, Tally, scored_rows
 from vpo.tables import comparison_data
 from vpo.targets import weights_for
 from vpo.tasks import Task, get
+from vpo.tasks.task import scoring_note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,7 @@ def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) ->
         "problems": len(problems),
         "answers_per_generation": answers,
         "sampling": asdict(sampling),
-        **({"scoring": described} if (described := task.described()) else {}),
+        **scoring_note(task),
         **tally.data(),
     }
     oracle = oracle_of([Evaluation(pool, facts)], tally.target)

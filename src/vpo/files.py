@@ -49,6 +49,11 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise
 
 
+def storable(text: str) -> str:
+    """Return a text that UTF-8 can hold: a model may write half of a pair of surrogates."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def append_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Add rows to a JSONL file in one write, so that a process that is killed leaves whole lines."""
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from vpo.core.arrays import whole_number
+from vpo.core.arrays import batches_by_length, whole_number
 from vpo.errors import InputError
 from vpo.policies import Policy
 from vpo.progress import progress
@@ -69,9 +69,7 @@ def complete(
     torch.manual_seed(sampling.seed)
     settings, ends = _generation(policy, sampling)
     barred = [_first_token(tokenizer, *pair) for pair in zip(texts, avoided or [""] * len(texts), strict=True)]
-    # Prompts of like length go together, the longest first: less padding, and too little memory shows at once.
-    order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
-    batches = [sorted(order[start : start + sampling.batch]) for start in range(0, len(texts), sampling.batch)]
+    batches = batches_by_length([len(text) for text in texts], sampling.batch)
     written: dict[int, tuple[str, int]] = {}
     for batch in batches if quiet else progress(batches, "generating", len(batches)):
         inputs = tokenizer(

@@ -9,6 +9,7 @@ from typing import Any
 
 from vpo.answers import duplicates
 from vpo.errors import InputError
+from vpo.files import storable
 from vpo.pools import MOST_ANSWERS, check_given, check_whole
 from vpo.progress import progress
 from vpo.row_files import read_rows
@@ -157,7 +158,7 @@ def _rows(
         tally.solved += solved
         tally.totals.update(scores)
         tally.scored.update(names)
-        text = None if answer is None else answer.encode("utf-8", "backslashreplace").decode()  # lone surrogates
+        text = None if answer is None else storable(answer)
         row = {"problem": problem.id, "position": position, "scores": scores, "solved": solved, "answer": text}
         yield {**row, "answers": asked, **completion.more}
 

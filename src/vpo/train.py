@@ -28,6 +28,7 @@ from vpo.signals import handled
 from vpo.targets import scaled, weights_for
 from vpo.tasks import Task
 from vpo.tasks import get as get_task
+from vpo.tasks.task import scoring_note
 
 if TYPE_CHECKING:
     from trl import GRPOConfig, GRPOTrainer
@@ -220,8 +221,7 @@ def _begin(run: Run, step: int, task: Task[Any]) -> None:
     """Cut the run back to a step, and note how it goes on."""
     run.rewind(step)
     facts = {"command": command_line(), "began": now(), "versions": versions(), "device": device()}
-    scoring = {"scoring": described} if (described := task.described()) else {}
-    run.note_beginning({**facts, "processes": processes.count(), **scoring})
+    run.note_beginning({**facts, "processes": processes.count(), **scoring_note(task)})
 
 
 def _save(run: Run, parts: Parts, trainer: "GRPOTrainer") -> None:

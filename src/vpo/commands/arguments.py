@@ -100,6 +100,11 @@ def task_settings(options: argparse.Namespace) -> dict[str, Any]:
     return settings
 
 
+def names(text: str) -> list[str]:
+    """Return names that are written with commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def _whole_numbers(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]

@@ -5,7 +5,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, task_settings
+from vpo.commands.arguments import Commands, add_json, add_settings, as_json, names, plain, task_settings
 from vpo.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +28,12 @@ def add(commands: Commands) -> None:
     command.add_argument("--jobs", type=int, metavar="N", help="runs at once (8 on a GPU, else 1)")
     plan = command.add_argument_group("the plan", argument_default=argparse.SUPPRESS)
     plan.add_argument("--model", help="to start from: a folder, a name on the hub, embedded")
-    plan.add_argument("--methods", type=_names, metavar="NAME,…", help="settings are written vpo_anchored:anchor=0.7")
+    plan.add_argument(
+        "--methods",
+        type=lambda text: tuple(names(text)),
+        metavar="NAME,…",
+        help="settings are written vpo_anchored:anchor=0.7",
+    )
     plan.add_argument("--rates", type=_numbers, metavar="RATE,…", help="learning rates to choose from")
     plan.add_argument("--kl", type=float, metavar="BETA", help="weight of the KL term")
     _add_numbers(
@@ -134,10 +139,6 @@ def _jobs() -> int:
     import torch
 
     return 8 if torch.cuda.is_available() else 1
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _numbers(text: str) -> tuple[float, ...]:

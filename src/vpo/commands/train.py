@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from vpo import processes
-from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, setting
+from vpo.commands.arguments import Commands, add_json, add_settings, as_json, names, plain, setting
 from vpo.errors import InputError
 from vpo.row_files import FORMS
 
@@ -68,7 +68,7 @@ def add(commands: Commands) -> None:
     log.add_argument("--save-every", type=int, metavar="N", help="steps between checkpoints (20)")
     log.add_argument("--keep-checkpoints", type=int, metavar="N", help="how many stay (2)")
     log.add_argument("--rollouts-every", type=int, metavar="N", help="steps between sampled rollouts (10)")
-    log.add_argument("--report-to", type=_names, metavar="NAME,…", help="tensorboard, wandb, trackio")
+    log.add_argument("--report-to", type=names, metavar="NAME,…", help="tensorboard, wandb, trackio")
     more = command.add_argument_group("further settings, each may be given again")
     more.add_argument(
         "--method-set", action="append", type=setting, metavar="KEY=VALUE", help="of the method: concentration=0.5"
@@ -208,7 +208,3 @@ def _prompts(text: str) -> int | str:
         raise argparse.ArgumentTypeError(
             f"must be a whole number, or a file that ends in {' or '.join(FORMS)}, not {text!r}"
         ) from None
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]

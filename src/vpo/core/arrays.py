@@ -46,6 +46,12 @@ def whole_number(value: Any, name: str, low: int | None = None) -> int:
     return int(value)
 
 
+def batches_by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
+    """Return places in batches of like length, the longest first: less padding, and too little memory shows at once."""
+    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    return [sorted(order[start : start + size]) for start in range(0, len(order), size)]
+
+
 def namespace(array: Array) -> Namespace:
     """Return the array API namespace of `array`."""
     return array_api_compat.array_namespace(array)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.config import EMBEDDED
-from vpo.errors import InputError
+from vpo.errors import InputError, one_line
 from vpo.policies.format import PromptFormat, format_of
 from vpo.runs import Run, is_run
 from vpo.tasks import Task, find
@@ -135,7 +135,7 @@ def load(path: str, *, precision: str | None = None) -> Policy:
         model = AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, precision))
         tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
     except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error)
         raise InputError(f"{path}: the model cannot be loaded ({reason})") from None
     if tokenizer.chat_template is None:
         raise InputError(f"{path}: the tokenizer has no chat template, with which prompts are written")

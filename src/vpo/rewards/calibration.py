@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from vpo.core.simplex import Floats
-from vpo.errors import InputError, nearest
+from vpo.errors import InputError, nearest, one_line
 from vpo.rewards.rows import read_items
 from vpo.rewards.scorer import Item, Scores
 
@@ -159,7 +159,7 @@ def _raw_of(raw: Callable[[Sequence[Item]], Floats], file: str) -> Floats:
     try:
         return raw(items)
     except (Exception, SystemExit) as error:  # whatever somebody's reward raises
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        reason = one_line(f"{type(error).__name__}: {error}")
         raise InputError(f"{file}: the answers cannot be scored ({reason})") from None
 
 

@@ -53,7 +53,7 @@ class Function:
             raise InputError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
         self.names: tuple[str, ...] = (name,)
         self.form = form
-        self.place = function if isinstance(function, str) else f"{function.__module__}:{_name(function)}"
+        self.place = function if isinstance(function, str) else f"{function.__module__}:{name_of(function)}"
         self.function = found(function) if isinstance(function, str) else function
         file = Path(self.place.rpartition(":")[0])
         self.source = {"sha256": _hash(file)} if file.suffix == ".py" else {}  # as it was loaded
@@ -128,7 +128,8 @@ async def _awaited(value: Any) -> Any:
     return await value
 
 
-def _name(function: Any) -> str:
+def name_of(function: Any) -> str:
+    """Return the name of a function, or of the class of what is called like one."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vpo.core.arrays import whole_number
-from vpo.errors import InputError
+from vpo.core.arrays import batches_by_length, whole_number
+from vpo.errors import InputError, one_line
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 ROWS = 4096  # of weights that are hashed at a time: torch makes a copy of them in 64 bits
@@ -60,7 +60,7 @@ class Scoring:
             model, loading = getattr(transformers, kind).from_pretrained(path, **given)
             self.model = model.eval().to(self.device)
         except Exception as error:  # of files, of devices, of weights that are cut off, of code that comes with a model
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            reason = one_line(f"{type(error).__name__}: {error}")
             raise InputError(f"{path}: the model cannot be loaded ({reason})") from None
         # transformers fills in random numbers. A pooler is not used, and often not saved.
         if missing := sorted(name for name in loading["missing_keys"] if "pooler" not in name or kind != "AutoModel"):
@@ -97,11 +97,9 @@ class Scoring:
         import torch
 
         lengths = [len(ids) for ids in encoded["input_ids"]]
-        order = sorted(range(len(lengths)), key=lengths.__getitem__)
         rows: list[Any] = [None] * len(lengths)
         with torch.inference_mode():
-            for start in range(0, len(order), self.batch):
-                places = order[start : start + self.batch]
+            for places in batches_by_length(lengths, self.batch):
                 chosen = {name: [values[place] for place in places] for name, values in encoded.items()}
                 padded = self.tokenizer.pad(chosen, return_tensors="pt")
                 outputs = self.model(**{name: value.to(self.device) for name, value in padded.items()})

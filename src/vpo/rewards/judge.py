@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeAlias
 from urllib.parse import urlsplit
 
 from vpo.endpoint import RATE_LIMITED, Endpoint, Line, Reply, UnansweredError, check_asks, retried
-from vpo.errors import InputError
+from vpo.errors import InputError, one_line
 from vpo.rewards.judge_cache import Book, Cache
 from vpo.rewards.judge_limits import DOWN, Breaker, Spending
 from vpo.rewards.judge_questions import TOO_LONG, Question, ReplyError, shown
@@ -263,7 +263,7 @@ class Judge:
         if self.breaker.opened:
             self._once(DOWN, f"({dict(self.failures)}): it abstains, and asks again every {pause:g} s")
         for reason in list(self.failures):
-            detail = " ".join(self._details.get(reason, "").split())[:200]
+            detail = one_line(self._details.get(reason, ""))
             self._once(reason, f"({detail}): it abstains on such answers" if detail else "on some answers: it abstains")
 
     def _once(self, what: str, text: str) -> None:

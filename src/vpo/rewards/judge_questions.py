@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, TypeAlias
 
+from vpo.files import storable
 from vpo.tasks import Message
 
 Scale: TypeAlias = tuple[float, float]
@@ -68,7 +69,7 @@ class Question:
         system = SYSTEM.format(rubric=self.rubric, worst=worst, best=best, form=form)
         what = "the answer" if len(self.answers) == 1 else f"each of the {len(self.answers)} answers"
         return [
-            {"role": "system", "content": _plain(system)},
+            {"role": "system", "content": storable(system)},
             {"role": "user", "content": USER.format(data=_escaped(data), what=what)},
         ]
 
@@ -130,7 +131,7 @@ def shown(answers: Sequence[str]) -> tuple[str, ...]:
 
     So what a judge makes of the first one shown is no one place's gain, and a set costs once in any order.
     """
-    return tuple(sorted(set(answers), key=lambda answer: hashlib.sha256(_bytes(answer)).digest()))
+    return tuple(sorted(set(answers), key=lambda answer: hashlib.sha256(storable(answer).encode()).digest()))
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -182,12 +183,4 @@ def _no_constant(name: str) -> NoReturn:
 def _escaped(data: Any) -> str:
     """Return data as JSON in which no tag can stand."""
     text = json.dumps(data, ensure_ascii=False, indent=1)
-    return _plain(text.replace("<", "\\u003c").replace(">", "\\u003e"))
-
-
-def _plain(text: str) -> str:
-    return _bytes(text).decode()
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")  # lone surrogates
+    return storable(text.replace("<", "\\u003c").replace(">", "\\u003e"))

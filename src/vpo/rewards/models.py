@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vpo.core.simplex import Floats
-from vpo.errors import InputError
+from vpo.errors import InputError, one_line
 from vpo.rewards.calibration import Calibrated
 from vpo.rewards.inference import Scoring
 from vpo.rewards.rows import text_of
@@ -96,7 +96,7 @@ class Classifier:
         try:
             (row,) = self._outputs([Item("", [{"role": "user", "content": "Hello."}], "Hello.")])
         except Exception as error:  # whatever a model, its template or its own code raises
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            reason = one_line(f"{type(error).__name__}: {error}")
             raise InputError(f"{model}: the model does not score a first answer ({reason})") from None
         if row.ndim != 1:
             raise InputError(f"{model}: {self.output} must hold a number for each head, not an array of {row.shape}")

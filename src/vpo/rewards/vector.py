@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from vpo.core.arrays import whole_number
-from vpo.errors import InputError
-from vpo.rewards.functions import Function
+from vpo.errors import InputError, one_line
+from vpo.rewards.functions import Function, name_of
 from vpo.rewards.running import run_within
 from vpo.rewards.scorer import Item, Scorer, Scores
 from vpo.targets import scaled, weights_for
@@ -201,7 +201,7 @@ class _Call:
                 raise ValueError(f"it returned {len(scores)} scores for {stop - start} answers")
         except BaseException as error:  # whatever somebody's reward raises: an interrupt never comes to this thread
             self.raised += 1
-            self.reasons.setdefault("raises", f"raised {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+            self.reasons.setdefault("raises", f"raised {type(error).__name__}: {one_line(error)}")
             if stop - start > 1:
                 middle = (start + stop) // 2
                 self._part(start, middle)
@@ -235,4 +235,4 @@ def _scorer(reward: Reward) -> Scorer:
         return reward
     if not callable(reward):
         raise InputError(f"a reward must be a scorer or a function, not {reward!r}")
-    return Function(getattr(reward, "__name__", type(reward).__name__), function=reward)
+    return Function(name_of(reward), function=reward)

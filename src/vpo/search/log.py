@@ -33,10 +33,10 @@ class Log:
         wanted = json.loads(json.dumps(settings))
         if path.is_file() and (folder / GENERATIONS).is_file():
             known = json.loads(path.read_text(encoding="utf-8"))
-            scored = differing(known.pop("scoring", {}), wanted.get("scoring", {}), "scoring")
-            rest = {name: value for name, value in wanted.items() if name != "scoring"}
-            changed = [name for name in {**known, **rest} if known.get(name) != rest.get(name)]
-            changed += [scored] if scored else []
+            names = {**known, **wanted}.keys() - {"scoring"}
+            changed = [name for name in names if known.get(name) != wanted.get(name)]
+            if scored := differing(known.get("scoring", {}), wanted.get("scoring", {}), "scoring"):
+                changed.append(scored)
             if changed:
                 raise InputError(
                     f"{folder}: there is another search in it already (it differs in {', '.join(sorted(changed))}): "

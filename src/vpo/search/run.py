@@ -25,6 +25,7 @@ from vpo.search.outcome import Outcome, archives_of, read_outcome
 from vpo.search.strategies import BestOfN, Evolve, Strategy
 from vpo.search.writers import EndpointWriter, ModelWriter, VllmWriter, Writer
 from vpo.tasks import Task, get
+from vpo.tasks.task import scoring_note
 
 STRATEGIES = ("best_of_n", "evolve", "openevolve")
 BACKENDS = ("transformers", "vllm")
@@ -201,8 +202,7 @@ def _noted(request: Request, parts: Parts) -> dict[str, Any]:
     chosen = {"answers": parts.settings.answers, "operators": parts.operators}
     chosen |= {"task": parts.found.task, "task_settings": parts.found.settings}
     chosen["cases"] = [[case.problem.id, case.goal.name] for case in parts.cases]
-    if scoring := parts.task.described():
-        chosen["scoring"] = scoring
+    chosen |= scoring_note(parts.task)
     return {**{name: value for name, value in asdict(request).items() if name not in free}, **chosen}
 
 
@@ -302,16 +302,17 @@ def _served_name(request: Request) -> str:
     return Path(request.model).absolute().name if Path(request.model).exists() else request.model
 
 
-def _writer_kind(request: Request) -> type[Writer]:
+def _writer_kind(request: Request) -> type[EndpointWriter | VllmWriter | ModelWriter]:
     if request.endpoint is not None:
         return EndpointWriter
     return VllmWriter if request.backend == "vllm" else ModelWriter
 
 
 def _writer(request: Request, found: Located, sampling: Sampling) -> Writer:
-    if request.endpoint is not None:
-        return EndpointWriter(request.endpoint, _served_name(request), sampling, limit=request.limit)
-    return VllmWriter(found.path, sampling) if request.backend == "vllm" else ModelWriter(load(found.path), sampling)
+    kind = _writer_kind(request)
+    if kind is EndpointWriter:
+        return EndpointWriter(str(request.endpoint), _served_name(request), sampling, limit=request.limit)
+    return VllmWriter(found.path, sampling) if kind is VllmWriter else ModelWriter(load(found.path), sampling)
 
 
 def _strategy(request: Request, operators: Mapping[str, float]) -> Callable[[], Strategy]:

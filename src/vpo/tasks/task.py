@@ -288,6 +288,12 @@ def take(problems: Sequence[P], count: int | None) -> Sequence[P]:
     return problems[:count]
 
 
+def scoring_note(task: Task[Any]) -> dict[str, Any]:
+    """Return what is noted of how a task scores, under `scoring`; nothing where its settings say all."""
+    described = task.described()
+    return {"scoring": described} if described else {}
+
+
 def check_split(split: str, splits: Sequence[str], task: str) -> None:
     """Refuse a split that a task does not have."""
     if split not in splits:

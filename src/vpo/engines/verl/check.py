@@ -14,7 +14,7 @@ from typing import Any
 from vpo.engines.verl.export import check_parquet
 from vpo.engines.verl.fitting import MODE
 from vpo.engines.verl.versions import NEEDED, RANGES, check_versions
-from vpo.errors import InputError
+from vpo.errors import InputError, one_line
 
 GENERATORS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt_llm"}
 
@@ -79,7 +79,7 @@ def compose(settings: list[str]) -> Any:
         with initialize_config_module(config_module="verl.trainer.config", version_base=None):
             return compose("ppo_trainer", overrides=settings)
     except (HydraException, OmegaConfBaseException) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error)
         raise InputError(f"verl does not take these settings: {reason}") from None
 
 
