@@ -14,7 +14,8 @@ from accelerate.commands.config import load_config_from_file
 
 from tests.engines.tiny import save_tiny_model
 from tests.launch import LIMIT, ROOT, launch, run, wait
-from tests.test_train import OWN_TASK, assert_same, result
+from tests.test_train import OWN_TASK
+from tests.trained import assert_same, result
 from vpo import processes
 from vpo.cli import main
 from vpo.config import TrainConfig

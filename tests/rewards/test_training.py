@@ -13,7 +13,7 @@ from tests.engines.tiny import save_tiny_model
 from tests.rewards.judged import fine
 from tests.rewards.small import save_classifier
 from tests.search.endpoint import endpoint
-from tests.test_train import stop_after
+from tests.trained import stop_after
 from vpo.cli import main
 from vpo.rewards.prompts import PromptTask
 from vpo.runs import Run
