@@ -122,11 +122,6 @@ class Plan:
         """Return the settings of a run that only plans of this kind have."""
         return {}
 
-    @property
-    def sampling(self) -> dict[str, Any]:
-        """How pools are drawn, where that is not as `vpo eval` does it: see `vpo.generate.Sampling`."""
-        return {}
-
 
 @dataclass(frozen=True, kw_only=True)
 class MazePlan(Plan):
@@ -266,11 +261,6 @@ class LanguagePlan(Plan):
             micro_batch=math.gcd(Warmup.batch, self.micro_batch),
             tokens_per_answer=self.tokens_per_answer,
         )
-
-    @property
-    def sampling(self) -> dict[str, Any]:
-        """How pools are drawn: fewer at once than for the small policies, for their memory."""
-        return {"batch": 256}
 
     def further(self) -> dict[str, Any]:
         """Return how long answers may be, and how many rollouts go through a backward pass."""

@@ -101,7 +101,7 @@ class Job:
                 count=count or None,
                 answers=self.answers,
                 pool=self.plan.pool,
-                sampling={"seed": seed, **self.plan.sampling},
+                sampling={"seed": seed},
             )
             evaluate_into(folder, request, overwrite=True)  # what is there is half an evaluation
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from vpo import processes
 from vpo.config import TrainConfig, fits, kind_name
+from vpo.decoding import share_prompts
 from vpo.engines.prompts import task_dataset
 from vpo.engines.reward import RewardFunction
 from vpo.engines.trl import grpo_config
@@ -159,6 +160,8 @@ def build_trainer(
             "lora cannot be merged into weights that are spread over processes: set lora to 0, or use neither FSDP nor "
             "ZeRO-3"
         )
+    if not _sharded(trainer):
+        share_prompts(policy.model)
     return trainer
 
 
