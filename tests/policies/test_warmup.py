@@ -72,10 +72,35 @@ def test_text_that_is_no_answer_is_not_learned(monkeypatch):
 
 
 def test_single_answers_alone_can_be_learned(untrained, tmp_path):
-    few = Warmup(singles=3, steps=0, batch=4, micro_batch=4, tokens_per_answer=8)
+    few = Warmup(singles=3, steps=0, batch=4, micro_batch=4, tokens_per_answer=29)
     done = warm_up(untrained, "maze", TASK, tmp_path / "warm", few)
     assert done["sets"] == 0
     assert len(done["loss"]) == 3
+
+
+def test_what_would_be_cut_off_is_not_learned(untrained, tmp_path, monkeypatch, capsys):
+    learned = []
+    fit = warmup.fit
+
+    def watched(model, tokenizer, rows, *more):
+        learned.append([len(tokens) - prompt for tokens, prompt in rows])
+        return fit(model, tokenizer, rows, *more)
+
+    monkeypatch.setattr(warmup, "fit", watched)
+    short = ["--singles", "1", "--steps", "1", "--batch", "4", "--problems", "60", "--tokens-per-answer", "17"]
+    settings = ["--set", "size=7", "--set", "compact=true"]
+    out = str(tmp_path / "warm")
+    assert main(["warmup", untrained, "--task", "maze", *settings, *short, "--out", out]) == 0
+    singles, sets = learned
+    assert len(singles) >= 4
+    assert max(singles) <= 17 < max(sets) <= 3 * 17
+    assert "gold answers or sets of them do not fit into --tokens-per-answer: left out" in capsys.readouterr().out
+    with pytest.raises(ValueError, match=r"no gold answer fits into 3 tokens, the shortest has \d+:"):
+        warm_up(untrained, "maze", TASK, tmp_path / "none", Warmup(singles=1, tokens_per_answer=3))
+    many = Warmup(singles=1, steps=0, batch=100_000, micro_batch=4, tokens_per_answer=17)
+    with pytest.raises(ValueError, match=r"batch must be at most \d+, the examples that there are, not 100000"):
+        warm_up(untrained, "maze", TASK, tmp_path / "none", many)
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_model_without_answers_is_told(untrained, tmp_path):

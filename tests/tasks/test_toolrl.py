@@ -93,6 +93,17 @@ def test_hand_worked_responses(answer, expected):
     assert TASK.score(TALK, answer) == expected
 
 
+def test_a_brief_gold_answer_says_the_same_in_fewer_words():
+    brief = ToolrlTask(brief=True)
+    for problem, words in ((WEATHER, "tools"), (TALK, "no tool")):
+        long = replace(problem, gold=problem.gold.replace("</think>", " and so on" * 99 + "</think>"))
+        gold = brief.gold(long)
+        assert gold.startswith(f"<think> The request calls for {words}. </think>")
+        assert len(gold) < 200 < len(TASK.gold(long))
+        assert TASK.normal_form(gold) == TASK.normal_form(long.gold)
+        assert TASK.score(problem, gold) == TASK.score(problem, long.gold) == (1, 1, 1, 1)
+
+
 def test_calls_are_aligned_by_name_then_by_keys():
     problem = problem_of(call("play", song="a", loud=True), call("play", artist="b"))
     # The call with `artist` belongs to the second gold call wherever it stands.

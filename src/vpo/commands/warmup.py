@@ -67,6 +67,10 @@ def run(options: argparse.Namespace) -> int:
         f"{done['sets']} sets, loss {done['loss'][0]} → {done['loss'][-1]}; of the answers asked for in sets "
         f"{done['readable_before']:.0%} could be read before, {done['readable_after']:.0%} now"
     ]
+    if done["left_out"]:
+        lines.append(
+            f"note: {done['left_out']} gold answers or sets of them do not fit into --tokens-per-answer: left out"
+        )
     if done["sets_that_repeat"] > 0.5:
         lines.append(
             f"note: {done['sets_that_repeat']:.0%} of the sets repeat an answer, and teach that too: the task has one "

@@ -39,7 +39,7 @@ class Warmup:
         batch: sets a step.
         micro_batch: sets in one backward pass.
         learning_rate: its peak.
-        tokens_per_answer: room for each answer.
+        tokens_per_answer: room for each answer; gold ones that do not fit are not learned.
         seed: of everything.
     """
 
@@ -87,16 +87,18 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
     policy = load(found.path, precision="float32")
     set_seed(warmup.seed)
     before = readable(policy, task, warmup)
-    singles = _singles(policy, task) if warmup.singles else []
+    golds = _singles(policy, task) if warmup.singles else []
+    singles = _fitting(golds, warmup.tokens_per_answer)
     with disk_full(Path(out).parent, hint="make room, and warm up again"), new_folder(Path(out)) as folder:
         losses = _learn(policy, singles, folder, warmup, warmup.singles) if singles else []
         sets = _sets(policy, task, problems, warmup) if warmup.steps else []
-        rows = [
+        asked = [
             encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets
         ]
+        # The model's own were written in that room.
+        rows = asked if warmup.source == OWN else _fitting(asked, warmup.answers * warmup.tokens_per_answer)
+        taught = len(rows)
         rows += Random(f"kept singles {warmup.seed}").sample(singles, min(len(rows), len(singles)))
-        if warmup.steps and len(rows) < warmup.batch:
-            raise InputError(f"batch must be at most {len(rows)}, the examples that there are, not {warmup.batch}")
         repeated = [any(duplicates(answers, task.normal_form)) for _, answers in sets]
         losses += _learn(policy, rows, folder, warmup, warmup.steps) if warmup.steps else []
         after = readable(policy, task, warmup)
@@ -110,6 +112,7 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
         ).save(folder)
     return {
         "sets": len(sets),
+        "left_out": len(golds) - len(singles) + len(sets) - taught,
         "sets_that_repeat": sum(repeated) / max(1, len(repeated)),
         "loss": losses,
         "readable_before": before,
@@ -119,6 +122,8 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
 
 def _learn(policy: Policy, rows: Sequence[Example], folder: Path, warmup: Warmup, steps: int) -> list[float]:
     """Train a model on examples, and return the loss as it went down."""
+    if len(rows) < warmup.batch:
+        raise InputError(f"batch must be at most {len(rows)}, the examples that there are, not {warmup.batch}")
     schedule = Schedule(
         steps=steps,
         batch=warmup.batch,
@@ -140,6 +145,17 @@ def _singles(policy: Policy, task: Task[Any]) -> list[Example]:
         (gold,) = task.demonstrations(problem, 1, random)
         rows.append(encode(policy.tokenizer, task.ask(problem, 1), write([gold]) if task.wraps_single else gold))
     return rows
+
+
+def _fitting(rows: list[Example], room: int) -> list[Example]:
+    """Return the examples whose completions fit: what is learned and does not would be cut off whenever it is drawn."""
+    fitting = [row for row in rows if len(row[0]) - row[1] <= room]
+    if rows and not fitting:
+        shortest = min(len(tokens) - prompt for tokens, prompt in rows)
+        raise InputError(
+            f"no gold answer fits into {room} tokens, the shortest has {shortest}: raise tokens_per_answer"
+        )
+    return fitting
 
 
 def readable(policy: Policy, task: Task[Any], warmup: Warmup) -> float:
@@ -169,7 +185,7 @@ def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmu
     """
     draws = 2 * warmup.answers
     prompts = [task.ask(problem, 1) for problem in problems for _ in range(draws)]
-    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer, seed=warmup.seed, batch=256)
+    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer, seed=warmup.seed)
     found = [task.parse(text, 1)[0] for text, _ in complete(policy, prompts, sampling)]
     vectors = task.score_all([problem for problem in problems for _ in range(draws)], found)
     drawn = list(zip(found, vectors, strict=True))

@@ -10,7 +10,7 @@ from vpo.errors import InputError
 from vpo.row_files import read_rows
 from vpo.tasks.data import Published, field, items, read_data, unique
 from vpo.tasks.task import Message
-from vpo.tasks.toolrl import Call, ToolProblem, read_answer
+from vpo.tasks.toolrl import Call, ToolProblem, read_answer, thought
 
 PUBLISHED = Published(
     title="rlla_4k of ToolRL (qiancheng0/ToolRL, dataset/rlla_4k: train.parquet and test.parquet)",
@@ -175,9 +175,9 @@ def _sealtools_tools(place: str) -> dict[str, Mapping[str, Any]]:
 def gold_answer(calls: Sequence[Call]) -> str:
     """Return calls as a whole answer; words to the user where there are none."""
     if not calls:
-        return "<think> No tool fits this request. </think>\n<response> None of my tools can do this. </response>"
+        return f"{thought(calls)}\n<response> None of my tools can do this. </response>"
     lines = [json.dumps({"name": call.name, "parameters": dict(call.parameters)}) for call in calls]
-    return "\n".join(["<think> The request calls for tools. </think>", "<tool_call>", *lines, "</tool_call>"])
+    return "\n".join([thought(calls), "<tool_call>", *lines, "</tool_call>"])
 
 
 def _with_gold(name: str, messages: Sequence[Message], gold: str, place: str) -> ToolProblem:

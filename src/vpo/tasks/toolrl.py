@@ -70,13 +70,15 @@ class ToolrlTask(Task[ToolProblem]):
     weights: ClassVar[Vector] = (0.25, 0.25, 0.25, 0.25)
     wraps_single: ClassVar[bool] = False
 
-    def __init__(self, *, data: str | None = None) -> None:
+    def __init__(self, *, data: str | None = None, brief: bool = False) -> None:
         """Make the task.
 
         Args:
             data: file or folder of ToolRL's rlla_4k, or "hub". Rows of BFCL and Seal-Tools are read too.
+            brief: whether the thoughts of gold answers are a sentence, for models that have no room for more.
         """
         self.data = data
+        self.brief = brief
 
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[ToolProblem]:
         """Return the published splits, "train" (3920) and "test" (80)."""
@@ -118,7 +120,15 @@ class ToolrlTask(Task[ToolProblem]):
 
     def gold(self, problem: ToolProblem) -> str:
         """Return the gold answer."""
-        return problem.gold
+        if not self.brief:
+            return problem.gold
+        _, spoken = protocol.split_reasoning(problem.gold)
+        return f"{thought(problem.calls)}\n{spoken.strip()}"
+
+
+def thought(calls: Sequence[Call]) -> str:
+    """Return the least that is to be thought before calls, or before words where there are none."""
+    return f"<think> The request calls for {'tools' if calls else 'no tool'}. </think>"
 
 
 @dataclass(frozen=True)
