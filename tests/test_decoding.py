@@ -163,6 +163,28 @@ def test_a_batch_holds_all_completions_of_its_prompts(monkeypatch):
     assert complete(policy, [], sampling) == []
 
 
+def test_a_batch_that_there_is_no_room_for_is_halved(monkeypatch):
+    task = MazeTask(size=7, compact=True)
+    policy = load(embedded("maze", size=7))
+    prompts = [task.ask(problem, 1) for problem in task.problems(count=4) for _ in range(2)]
+    greedy = Sampling(temperature=0, max_new_tokens=30)
+    whole = complete(policy, prompts, greedy)
+    sizes, room = [], 2
+
+    def narrow(model, input_ids, *arguments, **more):
+        sizes.append(len(input_ids))
+        if len(input_ids) > room:
+            raise torch.OutOfMemoryError
+        return decode(model, input_ids, *arguments, **more)
+
+    monkeypatch.setattr(generate, "decode", narrow)
+    assert complete(policy, prompts, greedy) == whole
+    assert sizes == [8, 4, 2, 2, 4, 2, 2]
+    room = 1
+    with pytest.raises(torch.OutOfMemoryError):
+        complete(policy, prompts, greedy)
+
+
 @pytest.mark.parametrize("lora", [0, 4])
 def test_a_run_is_the_same_with_prompts_shared(tmp_path, monkeypatch, lora):
     model = save_tiny_model(tmp_path / "model")

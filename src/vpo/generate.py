@@ -9,6 +9,7 @@ from typing import Any
 from vpo.core.arrays import batches_by_length, whole_number
 from vpo.decoding import decode, grouped, shares_prompts
 from vpo.errors import InputError
+from vpo.machine import free_gpu
 from vpo.policies import Policy
 from vpo.progress import progress
 
@@ -21,7 +22,7 @@ class Sampling:
         temperature: 0.7, as published for evaluation; 0 takes the likeliest token.
         top_p: keeps the most likely tokens of this much mass.
         max_new_tokens: where a completion is cut off.
-        batch: completions generated at once.
+        batch: completions generated at once; fewer where there is no room for them.
         seed: of the draws.
         thinking: whether a reasoning model's template is asked for thoughts.
     """
@@ -75,19 +76,34 @@ def complete(
     batches = batches_by_length([len(texts[group[0]]) for group in groups], max(1, sampling.batch // times))
     loop = {"custom_generate": decode} if shares_prompts(model) else {}
     written: dict[int, tuple[str, int]] = {}
-    for chosen in batches if quiet else progress(batches, "generating", len(batches)):
+
+    def draw(chosen: list[int]) -> None:
+        """Write the completions of some groups; where there is no room for all at once, one half after the other."""
         batch = [place for number in chosen for place in groups[number]]
         inputs = tokenizer(
             [texts[place] for place in batch], return_tensors="pt", padding=True, add_special_tokens=False
         ).to(model.device)
         asked, mask = inputs["input_ids"], inputs["attention_mask"]
+        turned = [_turned([barred[place] for place in batch], asked.shape[1])]
+        output = None
         with torch.inference_mode(), _habits(model, settings):
-            turned = [_turned([barred[place] for place in batch], asked.shape[1])]
-            output = model.generate(asked, attention_mask=mask, logits_processor=turned, **loop)
+            try:
+                output = model.generate(asked, attention_mask=mask, logits_processor=turned, **loop)
+            except torch.OutOfMemoryError:
+                if len(chosen) == 1:
+                    raise
+        if output is None:  # here, where the error no longer holds what filled the room
+            free_gpu()
+            draw(chosen[: len(chosen) // 2])
+            draw(chosen[len(chosen) // 2 :])
+            return
         rows = output[:, asked.shape[1] :].tolist()
         for place, row in zip(batch, rows, strict=True):
             length = next((index + 1 for index, token in enumerate(row) if token in ends), len(row))
             written[place] = tokenizer.decode(row[:length], skip_special_tokens=True), length
+
+    for chosen in batches if quiet else progress(batches, "generating", len(batches)):
+        draw(chosen)
     return [written[place] for place in range(len(texts))]
 
 
