@@ -74,7 +74,7 @@ def complete(
     order, times = grouped(texts, sampling.batch)
     groups = [order[start : start + times] for start in range(0, len(order), times)]
     batches = batches_by_length([len(texts[group[0]]) for group in groups], max(1, sampling.batch // times))
-    loop = {"custom_generate": decode} if shares_prompts(model) else {}
+    shared = shares_prompts(model)
     written: dict[int, tuple[str, int]] = {}
 
     def draw(chosen: list[int]) -> None:
@@ -87,6 +87,7 @@ def complete(
         turned = [_turned([barred[place] for place in batch], asked.shape[1])]
         output = None
         with torch.inference_mode(), _habits(model, settings):
+            loop = {"custom_generate": decode} if shared else _room(model, asked.shape[1] + sampling.max_new_tokens)
             try:
                 output = model.generate(asked, attention_mask=mask, logits_processor=turned, **loop)
             except torch.OutOfMemoryError:
@@ -137,6 +138,19 @@ def _turned(barred: Sequence[int | None], length: int) -> Callable[[Any, Any], A
         return scores
 
     return turn
+
+
+def _room(model: Any, length: int) -> dict[str, Any]:
+    """Return on a GPU room for the keys and values of so many tokens, all of it at once.
+
+    A cache that grows is copied with every token: SmolLM2-135M, 256 completions after prompts of 1,100 tokens, took
+    122 ms a token on an H200, and 42 in such room.
+    """
+    if model.device.type != "cuda" or not model._can_compile_fullgraph:  # which is what such room asks of a model
+        return {}
+    from transformers import StaticCache
+
+    return {"past_key_values": StaticCache(config=model.config, max_cache_len=length)}
 
 
 @contextmanager

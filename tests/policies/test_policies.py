@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -189,6 +190,34 @@ def test_completions_come_in_the_order_of_their_prompts_in_batches_of_like_lengt
     lengths = [length for _, length in batches]
     assert lengths == sorted(lengths, reverse=True)
     assert len(set(lengths)) == 3
+
+
+def test_room_that_is_made_at_once_holds_the_same_completions(monkeypatch):
+    import torch
+    from transformers import StaticCache
+
+    policy = load(embedded("maze", size=7))
+    prompts = [MazeTask(size=7, compact=True).ask(MazeTask(size=size).problems(count=1)[0], 1) for size in (7, 9)]
+    greedy = Sampling(temperature=0.0, max_new_tokens=30)
+    grown = complete(policy, prompts, greedy)
+    rooms = []
+
+    def on_a_gpu(model, length):
+        rooms.append(length)
+        there = SimpleNamespace(device=torch.device("cuda"), config=model.config, _can_compile_fullgraph=True)
+        found = room(there, length)
+        assert isinstance(found["past_key_values"], StaticCache)
+        return found
+
+    room = generate._room
+    monkeypatch.setattr(generate, "_room", on_a_gpu)
+    assert complete(policy, prompts, greedy) == grown
+    assert rooms == []
+    monkeypatch.setattr(generate, "shares_prompts", lambda model: False)  # as models whose layers see less
+    assert complete(policy, prompts, greedy) == grown
+    assert len(rooms) == 1
+    unfit = SimpleNamespace(device=torch.device("cuda"), config=policy.model.config, _can_compile_fullgraph=False)
+    assert room(unfit, 100) == {} == room(policy.model, 100)
 
 
 def test_nothing_of_a_models_own_habits_but_its_stops_is_used():
