@@ -58,7 +58,7 @@ def decode(
     usual = _usual_loop(model, generation_config, inputs)
     if usual is not None:
         return usual(model, input_ids, logits_processor, stopping_criteria, generation_config, **inputs)
-    with _one_at_a_time, model._optimize_model_for_decode():
+    with _one_at_a_time:
         return _decode(model, input_ids, logits_processor, stopping_criteria, generation_config, inputs)
 
 
@@ -82,19 +82,20 @@ def _decode(
     tokens[:, :length] = input_ids
     going = torch.ones(len(input_ids), dtype=torch.bool, device=device)
     written = torch.zeros((), dtype=torch.long, device=device)
-    for step in range(room):
-        end = length + step
-        if back is not None:
-            scores = scores[back]
-        scores = processor(tokens[:, :end], scores.to(torch.float32, copy=True))
-        drawn = torch.multinomial(torch.softmax(scores, -1), 1)[:, 0] if config.do_sample else scores.argmax(-1)
-        tokens[:, end] = torch.where(going, drawn, tokens[:, end])
-        written += going.any()
-        going &= ~stops(tokens[:, : end + 1], None)
-        asks = (step + 1) % (WAITING if input_ids.is_cuda else 1) == 0
-        if step + 1 == room or (asks and not going.any()):
-            break
-        scores = writer.next(tokens[:, end] if back is None else tokens[places, end], step)
+    with model._optimize_model_for_decode():  # as other loops do, once the prompts are read
+        for step in range(room):
+            end = length + step
+            if back is not None:
+                scores = scores[back]
+            scores = processor(tokens[:, :end], scores.to(torch.float32, copy=True))
+            drawn = torch.multinomial(torch.softmax(scores, -1), 1)[:, 0] if config.do_sample else scores.argmax(-1)
+            tokens[:, end] = torch.where(going, drawn, tokens[:, end])
+            written += going.any()
+            going &= ~stops(tokens[:, : end + 1], None)
+            asks = (step + 1) % (WAITING if input_ids.is_cuda else 1) == 0
+            if step + 1 == room or (asks and not going.any()):
+                break
+            scores = writer.next(tokens[:, end] if back is None else tokens[places, end], step)
     return tokens[:, : length + int(written)]
 
 
