@@ -95,10 +95,11 @@ format: $(READY)  ## fix style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## time the core, the tasks, rewards and a training step (the sandbox: benchmarks/sandbox.py DATA)
+bench: $(READY)  ## time the core, the tasks, rewards, generation and a training step (the sandbox: benchmarks/sandbox.py DATA)
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python -W ignore benchmarks/rewards.py
+	$(BIN)/python -W ignore benchmarks/generate.py --words 100 --tokens 60 --rounds 1
 	$(BIN)/python -W ignore benchmarks/train.py
 	$(BIN)/python -W ignore benchmarks/scale.py
 
