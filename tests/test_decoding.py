@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.engines.tiny import save_tiny_model
-from vpo import decoding, generate
+from vpo import decoding, generate, shared_prompts
 from vpo.config import TrainConfig
 from vpo.decoding import decode, grouped, share_prompts, shares_prompts
 from vpo.generate import Sampling, complete
@@ -112,7 +112,7 @@ def test_a_prompt_is_read_once_for_all_of_its_completions(monkeypatch):
 def test_keys_that_are_wider_than_values_are_narrowed():
     # As under mixed precision, which is not computed here: some CPUs crash on it.
     keys, values = torch.ones(2, 2, 5, 8, dtype=torch.float64), torch.ones(2, 2, 5, 8)
-    writer = decoding._Writer(None, torch.ones(2, 5, dtype=torch.long), [keys], [values], 3, 4)
+    writer = shared_prompts.Writer(None, torch.ones(2, 5, dtype=torch.long), [keys], [values], 3, 4)
     found, _ = writer.update(torch.ones(6, 2, 1, 8, dtype=torch.float64), torch.ones(6, 2, 1, 8), 0)
     assert found.dtype == writer.keys[0].dtype == torch.float32
     assert found.shape == (6, 2, 4, 8)
@@ -126,7 +126,7 @@ def test_models_that_attend_in_other_ways_write_by_themselves(kind):
     share_prompts(model)
     assert not shares_prompts(model)
     assert model.generate == own
-    assert model.config._attn_implementation != decoding.ATTENTION
+    assert model.config._attn_implementation != shared_prompts.ATTENTION
 
 
 def test_positions_that_depend_on_the_length_are_left_to_transformers():
@@ -139,15 +139,15 @@ def test_room_grows_with_what_is_written(monkeypatch):
     model = random_model("Llama")
     tokens, mask = some_prompts()
     plain = written(model, tokens, mask, do_sample=True)
-    monkeypatch.setattr(decoding, "ROOM", 3)
+    monkeypatch.setattr(shared_prompts, "ROOM", 3)
     rooms = []
-    grow = decoding._Writer._grow
+    grow = shared_prompts.Writer._grow
 
     def watched(self):
         grow(self)
         rooms.append(self.own_keys[0].shape[2])
 
-    monkeypatch.setattr(decoding._Writer, "_grow", watched)
+    monkeypatch.setattr(shared_prompts.Writer, "_grow", watched)
     assert torch.equal(written(model, tokens, mask, do_sample=True, custom_generate=decode), plain)
     assert rooms == [3, 6, 12, 24, 40]
 
@@ -289,7 +289,7 @@ def test_a_run_is_the_same_with_prompts_shared(tmp_path, monkeypatch, lora):
 @pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("kind", ["Llama", "Qwen3", "Qwen3Moe"])
 def test_what_is_recorded_on_a_gpu_writes_the_same(kind, draw, monkeypatch):
-    monkeypatch.setattr(decoding, "ROOM", 16)  # recorded again
+    monkeypatch.setattr(shared_prompts, "ROOM", 16)  # recorded again
     model = random_model(kind).cuda()
     tokens, mask = (each.cuda() for each in some_prompts())
     plain = written(model, tokens, mask, **DRAWS[draw])
