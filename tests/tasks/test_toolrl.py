@@ -244,6 +244,14 @@ def test_bfcl_lists_the_right_values_and_optional_arguments():
     assert score(mass=45, where=rome, color="red") == pytest.approx((1, 1, 4 / 5, 1))  # not an argument
 
 
+def test_an_argument_for_which_bfcl_lists_no_value_is_to_be_left_out():
+    truth = {"density": {"mass": [45], "unit": [], "where": [{"city": ["Rome"], "zip": []}]}}
+    problem = from_bfcl(bfcl_row(ground_truth=[truth]), "b", "here")
+    assert TASK.score(problem, problem.gold) == (1, 1, 1, 1)
+    given = calls(call("density", mass=45, where={"city": "Rome"}, unit="kg"))
+    assert TASK.score(problem, given) == pytest.approx((1, 1, 1, 2 / 3))
+
+
 def test_where_no_call_is_due_the_gold_answer_is_words():
     problem = from_bfcl(bfcl_row(ground_truth=[]), "b", "here")
     assert TASK.score(problem, problem.gold) == (1, 1, 1, 1)

@@ -98,7 +98,8 @@ def from_prepared(row: Mapping[str, Any], name: str, place: str) -> ToolProblem:
 def from_bfcl(row: Mapping[str, Any], name: str, place: str) -> ToolProblem:
     """Make a row of the Berkeley Function-Calling Leaderboard (single turn) into a problem.
 
-    Its gold lists the right values of each argument; one for which "" is right may be left out.
+    Its gold lists the right values of each argument; one for which "" is right may be left out, and one for which none
+    is listed is right only where it is left out.
     """
     calls = []
     for call in _nested(row, "ground_truth", place):
@@ -136,7 +137,8 @@ def _right_values(values: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
     for value in values:
         if isinstance(value, dict):
-            keys = [key for key, choices in value.items() if not (isinstance(choices, list) and "" in choices)]
+            optional = [isinstance(choices, list) and (not choices or "" in choices) for choices in value.values()]
+            keys = [key for key, left_out in zip(value, optional, strict=True) if not left_out]
             choices = [_right_values(value[key] if isinstance(value[key], list) else [value[key]]) for key in keys]
             found += [dict(zip(keys, chosen, strict=True)) for chosen in islice(product(*choices), MOST_CHOICES)]
         elif isinstance(value, list):

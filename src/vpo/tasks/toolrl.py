@@ -223,7 +223,7 @@ def _values(call: Call, gold: Call) -> float:
     if not right:
         return 1.0
     matches = [
-        max(match(call.parameters[key], value) for value in values) if key in call.parameters else 0.0
+        max((match(call.parameters[key], value) for value in values), default=0.0) if key in call.parameters else 0.0
         for key, values in right.items()
     ]
     return sum(matches) / len(matches)
