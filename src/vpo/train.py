@@ -198,6 +198,7 @@ def _train_steps(run: Run, parts: Parts) -> int:
     """Train, save the model if that was all, and return the steps that are done."""
     from vpo.engines.trl_trainer import build_trainer
     from vpo.engines.watch import Watch
+    from vpo.gradients import FiniteSteps, without_cudnn_attention
 
     config = parts.config
     step, checkpoint = main_says(run.latest_checkpoint()) or (0, None)
@@ -208,8 +209,10 @@ def _train_steps(run: Run, parts: Parts) -> int:
     watch = Watch(run, config, parts.format, parts.reward.objectives, args.num_iterations)
     parts.reward.observer = watch.sample
     with together():
-        trainer = build_trainer(config, parts.reward, parts.policy, args, [watch, *_trackers(run, config)])
-    with _asked_to_stop(watch), _without_tied_weights():
+        trainer = build_trainer(
+            config, parts.reward, parts.policy, args, [watch, FiniteSteps(), *_trackers(run, config)]
+        )
+    with _asked_to_stop(watch), _without_tied_weights(), without_cudnn_attention():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     done = int(trainer.state.global_step)
     if done == config.steps:

@@ -47,10 +47,9 @@ def test_gold_tool_calls_score_one(name, rows):
     assert [flaw for flaw in task.validate(problems) if flaw is not None] == []
     # Nor does an answer break the score that gives every argument, right or not.
     for problem in problems:
-        given = [{key: 1 for key in (*call.parameters, *call.optional)} for call in problem.calls]
+        given = [dict.fromkeys((*call.parameters, *call.optional), 1) for call in problem.calls]
         lines = [
-            json.dumps({"name": call.name, "parameters": each})
-            for call, each in zip(problem.calls, given, strict=True)
+            json.dumps({"name": call.name, "parameters": each}) for call, each in zip(problem.calls, given, strict=True)
         ]
         vector = task.score(problem, "\n".join(["<think>t</think><tool_call>", *lines, "</tool_call>"]))
         assert all(0 <= value <= 1 for value in vector)

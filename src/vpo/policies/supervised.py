@@ -38,6 +38,8 @@ def fit(model: Any, tokenizer: Any, rows: Sequence[Example], folder: Path, sched
     from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
     from transformers.utils import logging
 
+    from vpo.gradients import FiniteSteps, without_cudnn_attention
+
     class Bar(TrainerCallback):  # type: ignore[misc]  # transformers is not looked into
         """Shows how far training is, on standard error alone, and how the loss goes down."""
 
@@ -72,9 +74,10 @@ def fit(model: Any, tokenizer: Any, rows: Sequence[Example], folder: Path, sched
         use_cpu=not on_gpu,
     )
     padded = partial(collate, padding=tokenizer.pad_token_id)
-    trainer = Trainer(model, args, train_dataset=list(rows), data_collator=padded, callbacks=[Bar()])
+    trainer = Trainer(model, args, train_dataset=list(rows), data_collator=padded, callbacks=[Bar(), FiniteSteps()])
     trainer.remove_callback(PrinterCallback)
-    with tqdm(total=schedule.steps, desc="training", delay=2, leave=False, disable=None) as bar:
+    progress = tqdm(total=schedule.steps, desc="training", delay=2, leave=False, disable=None)
+    with progress as bar, without_cudnn_attention():
         trainer.train()
     return [round(entry["loss"], 4) for entry in trainer.state.log_history if "loss" in entry]
 
