@@ -1,7 +1,10 @@
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import partial
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.engines.tiny import save_tiny_model
 from vpo import decoding, generate, shared_prompts
@@ -116,6 +119,35 @@ def test_keys_that_are_wider_than_values_are_narrowed():
     found, _ = writer.update(torch.ones(6, 2, 1, 8, dtype=torch.float64), torch.ones(6, 2, 1, 8), 0)
     assert found.dtype == writer.keys[0].dtype == torch.float32
     assert found.shape == (6, 2, 4, 8)
+
+
+class Narrowed(TorchDispatchMode):
+    """Counts how often weights are narrowed."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.weights, self.count = {each.data_ptr() for each in model.parameters()}, 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), more=None):
+        if function is torch.ops.aten._to_copy.default:
+            self.count += arguments[0].data_ptr() in self.weights
+        return function(*arguments, **(more or {}))
+
+
+def test_mixed_precision_narrows_the_weights_once():
+    model = random_model("Llama")
+    autocast = partial(torch.autocast, "cpu", torch.float16)  # some CPUs crash on bfloat16
+    model.forward = autocast()(model.forward)  # as accelerate does
+    tokens, mask = some_prompts()
+    found, counts = [], []
+    for around in (nullcontext, autocast):
+        share_prompts(model, around)
+        with Narrowed(model) as narrowed:
+            found.append(written(model, tokens, mask, **DRAWS["nucleus"]))
+        counts.append(narrowed.count)
+    assert torch.equal(*found)
+    linear = sum(isinstance(each, torch.nn.Linear) for each in model.modules())
+    assert counts == [linear * (found[0].shape[1] - tokens.shape[1]), linear]
 
 
 @pytest.mark.parametrize("kind", ["Mistral", "Gemma2", "DiffLlama", "DeepseekV3", "Nemotron"])
@@ -278,7 +310,7 @@ def test_a_run_is_the_same_with_prompts_shared(tmp_path, monkeypatch, lora):
     monkeypatch.setattr(decoding, "decode", watched)
     train(config, tmp_path / "shared")
     assert calls == [8, 8]
-    monkeypatch.setattr("vpo.engines.trl_trainer.share_prompts", lambda model: None)
+    monkeypatch.setattr("vpo.engines.trl_trainer.share_prompts", lambda *_: None)
     train(config, tmp_path / "alone")
     assert calls == [8, 8]
     shared, alone = ((tmp_path / name / "rollouts.jsonl").read_text() for name in ("shared", "alone"))

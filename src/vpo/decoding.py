@@ -10,6 +10,7 @@ once for each of them; here it is read once, and a `vpo.shared_prompts.Writer` g
 import math
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -30,10 +31,20 @@ def shares_prompts(model: Any) -> bool:
     return _known[model]
 
 
-def share_prompts(model: Any) -> None:
-    """Make a model's own `generate` use the loop, where it can."""
+def share_prompts(model: Any, autocast: Callable[[], AbstractContextManager[Any]] = nullcontext) -> None:
+    """Make a model's own `generate` use the loop, where it can.
+
+    Args:
+        model: which writes.
+        autocast: that of its `forward`, if it has one; around the loop it narrows the weights once, not for each token.
+    """
     if shares_prompts(model):
-        model.generate = partial(type(model).generate, model, custom_generate=decode)
+        model.generate = partial(_generate, model, autocast)
+
+
+def _generate(model: Any, autocast: Callable[[], AbstractContextManager[Any]], *prompts: Any, **more: Any) -> Any:
+    with autocast():
+        return type(model).generate(model, *prompts, **{"custom_generate": decode, **more})
 
 
 def decode(

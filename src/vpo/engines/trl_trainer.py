@@ -161,7 +161,7 @@ def build_trainer(
             "ZeRO-3"
         )
     if not _sharded(trainer):
-        share_prompts(policy.model)
+        share_prompts(policy.model, trainer.accelerator.autocast)
     return trainer
 
 
