@@ -235,7 +235,7 @@ def test_threads_may_share_a_model():
         ("abab", None, [0, 2, 1, 3], 2),
         ("aaaabb", None, [0, 1, 2, 3, 4, 5], 2),
         ("aab", None, [0, 1, 2], 1),
-        ("a" * 12, 5, list(range(12)), 3),
+        ("a" * 12, 5, list(range(12)), 4),
         ("a" * 7, 5, list(range(7)), 1),
         ("", None, [], 1),
     ],

@@ -115,8 +115,8 @@ def grouped(rows: Sequence[object], most: int | None = None) -> tuple[list[int],
     for place, row in enumerate(rows):
         places.setdefault(row, []).append(place)
     times = math.gcd(*map(len, places.values())) or 1
-    while most is not None and times > most:
-        times = next(times // part for part in range(2, times + 1) if times % part == 0)
+    if most is not None and times > most:
+        times = max(count for count in range(1, most + 1) if times % count == 0)
     return [place for group in places.values() for place in group], times
 
 
