@@ -118,7 +118,7 @@ def test_keys_that_are_wider_than_values_are_narrowed():
     writer = shared_prompts.Writer(None, torch.ones(2, 5, dtype=torch.long), [keys], [values], 3, 4)
     found, _ = writer.update(torch.ones(6, 2, 1, 8, dtype=torch.float64), torch.ones(6, 2, 1, 8), 0)
     assert found.dtype == writer.keys[0].dtype == torch.float32
-    assert found.shape == (6, 2, 4, 8)
+    assert found.shape == (2, 2, 3, 4, 8)
 
 
 class Narrowed(TorchDispatchMode):
@@ -177,7 +177,7 @@ def test_room_grows_with_what_is_written(monkeypatch):
 
     def watched(self):
         grow(self)
-        rooms.append(self.own_keys[0].shape[2])
+        rooms.append(self.own_keys[0].shape[3])
 
     monkeypatch.setattr(shared_prompts.Writer, "_grow", watched)
     assert torch.equal(written(model, tokens, mask, do_sample=True, custom_generate=decode), plain)

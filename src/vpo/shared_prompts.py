@@ -3,7 +3,8 @@
 With every token the keys and values of a prompt are looked up once for all of its completions. On a GPU the computation
 of a token is recorded, and then played again: small models wait for Python otherwise.
 
-Shapes: P prompts of L tokens, each of which begins n of the N = P × n completions, which have room for T tokens.
+Shapes: P prompts of L tokens, each of which begins n of the N = P × n completions, which have room for T tokens. What
+completions have themselves is laid out by prompt and head, P × heads × n × …, as what they share.
 """
 
 import math
@@ -37,19 +38,18 @@ class Writer:
         self.model, self.times, self.most = model, times, most
         # Under mixed precision keys are wider than values, and both are narrowed to be multiplied.
         self.values, self.keys = values, [each.to(value.dtype) for each, value in zip(keys, values, strict=True)]
-        count = len(prompts) * times
         self.own_keys, self.own_values = (
-            [each.new_zeros(count, each.shape[1], 0, each.shape[3]) for each in kind]
+            [each.new_zeros(*each.shape[:2], times, 0, each.shape[3]) for each in kind]
             for kind in (self.keys, self.values)
         )
         hidden = torch.zeros(prompts.shape, device=prompts.device).masked_fill(prompts == 0, -math.inf)
-        self.hidden = hidden.repeat_interleave(times, 0)[:, None, None]  # N × 1 × 1 × L
-        self.own_hidden = hidden.new_zeros(0)
-        self.token = torch.zeros(count, 1, dtype=torch.long, device=prompts.device)
+        self.hidden = hidden[:, None, None, None]  # P × 1 × 1 × 1 × (L + T)
+        self.token = torch.zeros(len(prompts) * times, 1, dtype=torch.long, device=prompts.device)
         self.mask = torch.ones_like(self.token)  # is not used, and missed by some
         self.position = prompts.sum(1).repeat_interleave(times)[:, None]
         self.place = torch.zeros(1, dtype=torch.long, device=prompts.device)
-        self.used = 0
+        self.length: int = prompts.shape[1]
+        self.room = self.used = 0  # T, and how much of it is attended to
         self.recorded: tuple[Any, Any] | None = None
         self._grow()
 
@@ -66,11 +66,11 @@ class Writer:
 
     def next(self, tokens: Any, step: int) -> Any:
         """Take the tokens that were chosen last, and return the scores of those that follow."""
-        if step == len(self.own_hidden):
+        if step == self.room:
             self._grow()
         self.token.copy_(tokens[:, None])
         self.place.fill_(step)
-        self.own_hidden[step] = 0
+        self.hidden[..., self.length + step] = 0
         if not (tokens.is_cuda and self.model._can_compile_fullgraph):  # what can be compiled can be recorded
             self.used = step + 1
             return self.compute()
@@ -96,9 +96,10 @@ class Writer:
     def update(self, key: Any, value: Any, layer: int, *_: Any, **__: Any) -> tuple[Any, Any]:
         """Keep the key and value of a token, and return those of all that was written (transformers calls it)."""
         keys, values = self.own_keys[layer], self.own_values[layer]
-        keys.index_copy_(2, self.place, key.to(keys.dtype))
-        values.index_copy_(2, self.place, value.to(values.dtype))
-        return keys[:, :, : self.used], values[:, :, : self.used]
+        for kept, new in ((keys, key), (values, value)):
+            by_prompt = new.to(kept.dtype).unflatten(0, (-1, self.times)).transpose(1, 2)
+            kept.index_copy_(3, self.place, by_prompt)
+        return keys[..., : self.used, :], values[..., : self.used, :]
 
     def attend(self, layer: int, query: Any, key: Any, value: Any, scaling: float, **_: Any) -> Any:
         """Attend to the prompt, whose queries of all completions go together, and to what a completion has itself."""
@@ -107,46 +108,34 @@ class Writer:
         prompt_keys, prompt_values = self.keys[layer], self.values[layer]
         prompts, heads, length, width = prompt_keys.shape
         count, queries = query.shape[:2]
-        times, each = self.times, queries // heads  # each head of keys serves so many of queries
-
-        def together(rows: Any) -> Any:  # N × heads × each × … as P × heads × (n × each) × …
-            found = rows.view(prompts, times, heads, each, rows.shape[-1]).transpose(1, 2)
-            return found.reshape(prompts, heads, times * each, rows.shape[-1])
-
-        def apart(rows: Any) -> Any:
-            found = rows.view(prompts, heads, times, each, rows.shape[-1]).transpose(1, 2)
-            return found.reshape(count, heads, each, rows.shape[-1])
-
-        asked = query.to(key.dtype).view(count, heads, each, width)
-        to_prompt = apart(together(asked) @ prompt_keys.transpose(2, 3))
-        to_own = asked @ key.transpose(2, 3)
-        scores = torch.cat(
-            [
-                torch.add(self.hidden, to_prompt, alpha=scaling),
-                torch.add(self.own_hidden[: self.used], to_own, alpha=scaling),
-            ],
-            -1,
-        )
+        each = queries // heads  # a head of keys serves so many of queries
+        rows = (prompts, heads, self.times, each)
+        asked = query.to(key.dtype).view(prompts, self.times, heads, each, width).transpose(1, 2)
+        asked = asked.reshape(prompts, heads, self.times * each, width)
+        to_prompt = (asked @ prompt_keys.transpose(2, 3)).view(*rows, length)
+        to_own = asked.view(*rows, width) @ key.transpose(3, 4)
+        scores = torch.cat([to_prompt, to_own], -1)
+        scores = torch.add(self.hidden[..., : length + self.used], scores, alpha=scaling)
         weights = torch.softmax(scores, -1).to(value.dtype)
-        found = weights[..., length:] @ value + apart(together(weights[..., :length]) @ prompt_values)
-        return found.view(count, 1, queries, value.shape[-1])
+        from_prompt = weights[..., :length].view(prompts, heads, self.times * each, length) @ prompt_values
+        found = from_prompt.view(*rows, -1) + weights[..., length:] @ value
+        return found.transpose(1, 2).reshape(count, 1, queries, value.shape[-1])
 
     def get_seq_length(self, *_: Any) -> int:
         """Return how many tokens a completion has, its prompt included (transformers may ask)."""
-        return int(self.hidden.shape[-1]) + self.used
+        return self.length + self.used
 
     def _grow(self) -> None:
         """Double the room for what is written."""
         from torch.nn.functional import pad
 
-        there = len(self.own_hidden)
-        more = min(there or ROOM, self.most - there)
+        more = min(self.room or ROOM, self.most - self.room)
         self.recorded = None  # it is of the room that there was
         for kind in (self.own_keys, self.own_values):
             for layer, each in enumerate(kind):
                 kind[layer] = pad(each, (0, 0, 0, more))
-        self.own_hidden = pad(self.own_hidden, (0, more), value=-math.inf)
-        self.used = len(self.own_hidden)
+        self.hidden = pad(self.hidden, (0, more), value=-math.inf)
+        self.room = self.used = self.room + more
 
 
 def _attend(
