@@ -13,7 +13,7 @@ from tqdm import tqdm
 from transformers import TrainerCallback
 
 from vpo.errors import InputError
-from vpo.processes import gathered, is_main
+from vpo.processes import OtherProcessError, gathered, is_main
 
 PATIENCE = 10  # steps in a row that may be left out
 
@@ -36,13 +36,14 @@ class FiniteSteps(TrainerCallback):  # type: ignore[misc]  # transformers is not
         if is_main():
             tqdm.write(f"vpo: step {step} is left out: its gradient is not finite", file=sys.stderr)
         if self.in_a_row == PATIENCE:
-            raise InputError(f"the gradients of {PATIENCE} steps, up to {step}, were not finite: lower learning_rate")
+            error = InputError if is_main() else OtherProcessError
+            raise error(f"the gradients of {PATIENCE} steps, up to {step}, were not finite: lower learning_rate")
 
 
 def _finite(model: Any) -> bool:
     gradients = [each.grad for each in model.parameters() if each.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
-    return bool(getattr(norm, "full_tensor", lambda: norm)().isfinite())  # under FSDP it is the norm of a part
+    return bool(getattr(norm, "full_tensor", lambda: norm)().isfinite())  # FSDP 2 spreads it over processes
 
 
 @contextmanager

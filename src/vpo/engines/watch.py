@@ -1,5 +1,6 @@
 """What happens around the steps of a TRL trainer: the bar, the logs of the run, checkpoints, and a way to stop."""
 
+import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         """Write a line of metrics, and show the ones worth watching."""
         if not is_main() or logs is None or "loss" not in logs:  # the last is a summary of the run
             return
-        append_rows(self.run.metrics, [{"step": state.global_step, **logs}])
+        append_rows(self.run.metrics, [{"step": state.global_step, **{name: _known(logs[name]) for name in logs}}])
         if "completions/mean_length" in logs:  # not in a further update on the same rollouts
             self.line = self._line(logs)
         if not self.bar.disable:
@@ -94,6 +95,11 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         if step % self.config.rollouts_every or not is_main():
             return
         append_rows(self.run.rollouts, [_rollout(step, place, rows, texts, batch) for place in batch.groups[0]])
+
+
+def _known(value: Any) -> Any:
+    """Return None for a number that JSON does not have, such as the norm of a gradient that is not finite."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _rollout(
