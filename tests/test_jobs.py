@@ -62,7 +62,7 @@ def test_a_job_without_room_for_itself_alone_fails(tmp_path):
     assert jobs[1].done
 
 
-def test_a_job_that_fails_is_named_and_the_others_are_done(tmp_path):
+def test_a_job_that_fails_is_named_at_once_and_the_others_are_done(tmp_path, capfd):
     (tmp_path / "greedy").mkdir()
     (tmp_path / "greedy" / "0").touch()
     jobs = [Job(tmp_path / "broken", "broken"), Job(tmp_path / "a")]
@@ -71,3 +71,6 @@ def test_a_job_that_fails_is_named_and_the_others_are_done(tmp_path):
     ):
         finish(jobs, lambda job: [], 1, 2)
     assert jobs[1].done
+    first, second = capfd.readouterr().err.splitlines()
+    assert "broken: failed: ValueError: this is broken" in first
+    assert second == f"{tmp_path / 'a'}: done"

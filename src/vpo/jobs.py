@@ -44,7 +44,7 @@ NO_ROOM = 75  # what a process ends with that found no memory on the GPU
 
 
 def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, total: int) -> None:
-    """Do what is missing, each job in a process of its own; those that fail are named once the others are done.
+    """Do what is missing, each job in a process of its own; where some fail the others go on, to fail at their end.
 
     A job that finds no memory on a GPU beside others is taken up again, with fewer at once from then on.
 
@@ -91,9 +91,12 @@ def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, 
                         continue
                     bar.update()
                     if job.done:
+                        if bar.disable:  # where there is no terminal for it
+                            print(f"{job.folder}: done", file=sys.stderr, flush=True)
                         add(following(job))
                     else:
                         failed.append(job)
+                        tqdm.write(f"vpo: {job.folder}: failed: {_last_words(job)}", sys.stderr)
         except BaseException:
             for _, other in running.values():
                 other.terminate()  # it stops with a checkpoint
