@@ -44,7 +44,7 @@ NO_ROOM = 75  # what a process ends with that found no memory on the GPU
 
 
 def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, total: int) -> None:
-    """Do what is missing, each job in a process of its own; where some fail the others go on, to fail at their end.
+    """Do what is missing, each job in a process of its own; where some fail, the others are done first.
 
     A job that finds no memory on a GPU beside others is taken up again, with fewer at once from then on.
 

@@ -107,7 +107,7 @@ def from_bfcl(row: Mapping[str, Any], name: str, place: str) -> ToolProblem:
             raise InputError(f"{place}: a call of ground_truth must name one tool, not {len(call)}")
         ((tool, arguments),) = call.items()
         right = {key: _right_values(items(arguments, key, object, place)) for key in arguments}
-        needed = {key: values for key, values in right.items() if values and "" not in values}
+        needed = {key: values for key, values in right.items() if _needed(values)}
         calls.append(
             Call(
                 tool,
@@ -132,13 +132,17 @@ def from_bfcl(row: Mapping[str, Any], name: str, place: str) -> ToolProblem:
     return ToolProblem(name, _with_tools(described, dialogue), tuple(calls), gold_answer(calls))
 
 
+def _needed(values: Sequence[Any]) -> bool:
+    """Return whether, by its right values, an argument must not be left out."""
+    return bool(values) and "" not in values
+
+
 def _right_values(values: Sequence[Any]) -> list[Any]:
     """Return the right values of an argument, objects with every choice of what they list for their keys."""
     found: list[Any] = []
     for value in values:
         if isinstance(value, dict):
-            optional = [isinstance(choices, list) and (not choices or "" in choices) for choices in value.values()]
-            keys = [key for key, left_out in zip(value, optional, strict=True) if not left_out]
+            keys = [key for key, choices in value.items() if not isinstance(choices, list) or _needed(choices)]
             choices = [_right_values(value[key] if isinstance(value[key], list) else [value[key]]) for key in keys]
             found += [dict(zip(keys, chosen, strict=True)) for chosen in islice(product(*choices), MOST_CHOICES)]
         elif isinstance(value, list):
