@@ -99,7 +99,7 @@ bench: $(READY)  ## time the core, the tasks, rewards, generation and a training
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python -W ignore benchmarks/rewards.py
-	$(BIN)/python -W ignore benchmarks/generate.py --words 100 --tokens 60 --rounds 1
+	$(BIN)/python -W ignore benchmarks/generate.py --tokens 60 --rounds 1
 	$(BIN)/python -W ignore benchmarks/train.py
 	$(BIN)/python -W ignore benchmarks/scale.py
 

@@ -1,6 +1,6 @@
 """How fast completions are written: with prompts that are shared, against transformers' own loop.
 
-python benchmarks/generate.py [MODEL] [--prompts 32] [--times 8] [--words 1000] [--tokens 100] [--rounds 3] [--json]
+python benchmarks/generate.py [MODEL] [--prompts 32] [--times 8] [--words 100] [--tokens 100] [--rounds 3] [--json]
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("model", nargs="?", default=embedded("maze", size=9), metavar="MODEL")
     parser.add_argument("--prompts", type=int, default=32)
     parser.add_argument("--times", type=int, default=8, help="completions of each prompt")
-    parser.add_argument("--words", type=int, default=1000, help="of the longest prompt; the shortest has half as many")
+    parser.add_argument("--words", type=int, default=100, help="of the longest prompt; the shortest has half as many")
     parser.add_argument("--tokens", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3, help="of which the fastest counts")
     parser.add_argument("--json", action="store_true")
