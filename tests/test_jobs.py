@@ -38,6 +38,10 @@ class Job:
             raise torch.OutOfMemoryError("CUDA out of memory")
         if self.what == "no room":
             raise torch.OutOfMemoryError("CUDA out of memory")
+        if self.what == "no room beside others" and not tried:
+            while len(list(self.folder.parent.glob("*/0"))) < 2:
+                time.sleep(0.01)
+            raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
         if self.what == "broken":
             raise ValueError("this is broken")
         while self.what == "work" and not list(self.folder.parent.glob("greedy/0")):
@@ -53,6 +57,12 @@ def test_a_job_without_room_is_taken_up_again(tmp_path, capfd):
     assert sorted(path.name for path in (tmp_path / "greedy").iterdir()) == ["0", "1", "done"]
     assert "greedy: no room on the GPU; 2 at once from now on" in capfd.readouterr().err
     assert "CUDA out of memory" in (tmp_path / "greedy.log").read_text()
+
+
+def test_jobs_that_find_no_room_at_the_same_time_are_each_taken_up_again(tmp_path):
+    jobs = [Job(tmp_path / name, "no room beside others") for name in "ab"]
+    finish(jobs, lambda job: [], 2, 2)
+    assert all(job.done for job in jobs)
 
 
 def test_a_job_without_room_for_itself_alone_fails(tmp_path):

@@ -17,9 +17,11 @@ from tests.engines.tiny import save_tiny_model
 from tests.trained import ARGUMENTS, SMALL, assert_same, result, train_whole
 from vpo.cli import main
 from vpo.config import config_of, read_settings
+from vpo.errors import InputError
 from vpo.evaluate import Request, evaluate_into
 from vpo.policies import locate
 from vpo.runs import Run
+from vpo.tasks.maze import MazeTask
 from vpo.train import train
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -163,6 +165,21 @@ def test_weights_of_a_target_are_scaled_in_a_file_as_in_an_option(tmp_path):
 
 
 OWN_TASK = Path(__file__).parent.parent / "examples" / "own_task.py"
+
+
+def test_a_fault_of_a_task_is_not_one_of_the_settings(tmp_path, monkeypatch):
+    monkeypatch.setattr(MazeTask, "score_all", lambda *_: [float("12a")])
+    with pytest.raises(ValueError, match="could not convert string to float: '12a'") as raised:
+        train(SMALL, tmp_path / "run")
+    assert not isinstance(raised.value, InputError)
+    assert not (tmp_path / "run").exists()
+
+
+def test_rollouts_are_sampled_between_updates_on_the_same(tmp_path):
+    settings = {"steps": 6, "prompts": 2, "group": 2, "micro_batch": 4, "rollouts_every": 2}
+    train(replace(SMALL, **settings, trainer={"num_iterations": 3}), tmp_path / "run")
+    sampled = [json.loads(line)["step"] for line in Run(tmp_path / "run").rollouts.read_text().splitlines()]
+    assert sorted(set(sampled)) == [1, 4]
 
 
 def test_a_task_of_ones_own_is_trained_evaluated_and_compared_and_may_move(tmp_path, monkeypatch, capsys):

@@ -54,8 +54,8 @@ class TrainConfig:
         tokens_per_answer: after m times as many a completion is cut off.
         lora: rank of a low-rank adapter that is trained in place of all weights; 0 for none.
         vllm: who generates: "off" for transformers; vLLM inside this process ("colocate") or as a "server".
-        precision: "float32"; "mixed" (weights in float32, products in bf16); "bfloat16" (weights too); "auto" is mixed
-            on a GPU that has bf16, else float32.
+        precision: "float32"; "mixed" (weights in float32, products in bf16); "bfloat16" (weights too, those of
+            an adapter apart: for LoRA alone); "auto" is mixed on a GPU that has bf16, else float32.
         seed: of everything.
         save_every: steps between checkpoints.
         keep_checkpoints: how many of them stay.

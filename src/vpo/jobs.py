@@ -41,6 +41,7 @@ class Job(Protocol):
 J = TypeVar("J", bound=Job)
 
 NO_ROOM = 75  # what a process ends with that found no memory on the GPU
+OUT_OF_MEMORY = ("OutOfMemoryError", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")  # as torch says it
 
 
 def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, total: int) -> None:
@@ -60,6 +61,7 @@ def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, 
     waiting: list[J] = []
     running: dict[Any, tuple[J, BaseProcess]] = {}
     failed, known = [], set()
+    beside: set[object] = set()  # keys of those that were not alone all the time
     with tqdm(total=total, desc="runs", disable=None) as bar:
 
         def add(jobs: Sequence[J]) -> None:
@@ -80,12 +82,15 @@ def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, 
                 while waiting and len(running) < at_once:
                     process = context.Process(target=_live, args=(waiting[-1],))
                     process.start()
-                    running[process.sentinel] = (waiting.pop(), process)
+                    running[process.sentinel] = (waiting[-1], process)
+                    beside.discard(waiting.pop().key)
+                    if len(running) > 1:
+                        beside.update(job.key for job, _ in running.values())
                 for sentinel in connection.wait(list(running)):
                     job, ended = running.pop(sentinel)
                     ended.join()
-                    if ended.exitcode == NO_ROOM and running:
-                        at_once = len(running)
+                    if ended.exitcode == NO_ROOM and job.key in beside:
+                        at_once = max(1, len(running))
                         waiting.append(job)
                         tqdm.write(f"vpo: {job.folder}: no room on the GPU; {at_once} at once from now on", sys.stderr)
                         continue
@@ -140,7 +145,7 @@ def _live(job: Job) -> None:
     try:
         job.do()
     except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":  # torch's
+        if not any(sign in f"{type(error).__name__}: {error}" for sign in OUT_OF_MEMORY):
             raise
         traceback.print_exc()
         sys.exit(NO_ROOM)

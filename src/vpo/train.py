@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from trl import GRPOConfig, GRPOTrainer
 
     from vpo.engines.reward import RewardFunction
+    from vpo.engines.watch import Watch
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,11 @@ def train(config: TrainConfig, folder: str | Path) -> Outcome:
         return _go_on(run, parts)
     except DiskFullError:
         raise
-    except Exception as error:
+    except Exception:
         if run.metrics.exists():
             raise
         if is_main():
             shutil.rmtree(run.folder)  # nothing was trained, and the name is free again
-        if isinstance(error, ValueError | TypeError) and not isinstance(error, InputError):
-            raise InputError(f"the trainer refuses its settings ({error})") from error
         raise
 
 
@@ -129,6 +128,11 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
                 f"{config.method} states a weighting in each prompt, which this model never learned to read: build one "
                 "that did with vpo policy build, or give another model"
             )
+    if config.precision == "bfloat16" and not config.lora:
+        raise InputError(
+            "precision 'bfloat16' is for LoRA: a step is less than the next number that most weights in bf16 can have, "
+            "and they would stay as they are; take 'mixed', or set lora"
+        )
     small = config.model == EMBEDDED
     known = found.format.tokens_per_answer if found.format else None
     chosen: dict[str, Any] = {
@@ -208,11 +212,10 @@ def _train_steps(run: Run, parts: Parts) -> int:
     args = _arguments(parts, run.folder)
     watch = Watch(run, config, parts.format, parts.reward.objectives, args.num_iterations)
     parts.reward.observer = watch.sample
-    with together():
-        trainer = build_trainer(
-            config, parts.reward, parts.policy, args, [watch, FiniteSteps(), *_trackers(run, config)]
-        )
-    with _asked_to_stop(watch), _without_tied_weights(), without_cudnn_attention():
+    callbacks = [watch, FiniteSteps(), *_trackers(run, config)]
+    with together(), _refused(watch):
+        trainer = build_trainer(config, parts.reward, parts.policy, args, callbacks)
+    with _asked_to_stop(watch), _refused(watch), _without_tied_weights(), without_cudnn_attention():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     done = int(trainer.state.global_step)
     if done == config.steps:
@@ -252,6 +255,17 @@ def _trackers(run: Run, config: TrainConfig) -> list[Any]:
     from transformers.integrations import TensorBoardCallback
 
     return [TensorBoardCallback(SummaryWriter(log_dir=str(run.folder / "tensorboard")))]
+
+
+@contextmanager
+def _refused(watch: "Watch") -> Iterator[None]:
+    """Say of what the trainer raises before it begins that it refuses its settings."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if watch.began or isinstance(error, InputError):
+            raise
+        raise InputError(f"the trainer refuses its settings ({error})") from error
 
 
 @contextmanager

@@ -141,6 +141,13 @@ def test_messages_are_read_as_texts():
     assert reward(prompts=[["p"]], completions=[completion]) == [4.0]
 
 
+def test_scores_that_it_is_better_not_to_have_are_named_once(recwarn):
+    reward = reward_function(score=lambda answer: [-len(answer), 1], objectives=["short", "there"], answers=2)
+    for _ in range(2):
+        reward(prompts=["p"] * 2, completions=[write(["ab", "c"]), "nothing"])
+    assert [str(each.message)[:24] for each in recwarn.list] == ["some scores are below 0,"]
+
+
 def test_a_scorer_gets_the_columns_that_it_names():
     def score(answer, solution, prompt):
         return {"right": float(answer == solution), "short": 1.0 if len(answer) < len(prompt) else 0.0}

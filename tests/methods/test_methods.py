@@ -95,6 +95,11 @@ def test_max_at_k_against_all_subsets(rewards, data):
     np.testing.assert_allclose(found[0], oracles.max_at_k_weights(rewards, k), atol=1e-12)
 
 
+def test_max_at_k_pays_nothing_where_all_earn_the_same():
+    for reward in np.random.default_rng(0).random(200):  # the sums of some differ by rounding
+        assert not advantages("max_at_k", np.full((1, 8, 1, 1), reward)).any()
+
+
 def test_max_at_k_is_the_gradient_of_the_expected_best():
     """E[Σ_g A_g · ∇log π(y_g)] = (1 − k/G) ∇E[max of k]: checked exactly on a policy with one parameter.
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from tests.engines.tiny import save_tiny_model
+from tests.engines.tiny import TEMPLATE, save_tiny_model
 from vpo import generate, read_pool
 from vpo.answers import write
 from vpo.cli import main
@@ -288,6 +288,19 @@ def test_any_model_with_a_chat_template_is_evaluated(tmp_path, capsys):
     arguments = ["eval", model, "--task", "maze", "--count", "2", "--pool", "2", "--max-tokens", "5"]
     assert main([*arguments, "--out", str(tmp_path / "evaluated")]) == 0
     assert "0.0% were given" in capsys.readouterr().out
+
+
+def test_a_tokenizer_that_ends_answers_unlike_its_template_is_named(tmp_path):
+    model = save_tiny_model(tmp_path / "llama", "llama")
+    tokenizer = load(model).tokenizer
+    for end, ends_alike in (("<eos>\n", True), ("", True), ("<over>\n", False)):
+        tokenizer.chat_template = TEMPLATE.replace("{{ each['content'] }}", "{{ each['content'] }}" + end)
+        tokenizer.save_pretrained(model)
+        if ends_alike:
+            load(model)
+            continue
+        with pytest.warns(UserWarning, match="the chat template ends an answer with '<over>', and the tokenizer's end"):
+            load(model)
 
 
 def test_policy_build_says_how_long_it_took(tmp_path, capsys):

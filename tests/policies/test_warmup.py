@@ -8,12 +8,14 @@ pytest.importorskip("transformers")
 
 from transformers import set_seed
 
+from vpo.answers import write
 from vpo.cli import main
 from vpo.policies import load, locate, warmup
 from vpo.policies.maze import make_model, make_tokenizer, shape_for
 from vpo.policies.supervised import encode
 from vpo.policies.warmup import Warmup, _own, warm_up
 from vpo.tasks.maze import MazeTask
+from vpo.tasks.tool_data import gold_answer
 from vpo.tasks.toolrl import Call, ToolProblem, ToolrlTask, read_answer
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -69,6 +71,14 @@ def test_text_that_is_no_answer_is_not_learned(monkeypatch):
     assert {read_answer(answer).calls[0].parameters["x"] for answer in answers} == {1, 2}
     with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 67% of whose single"):
         _own(None, ToolrlTask(), [problem], Warmup(answers=3, source="own"))
+
+
+def test_text_in_tags_that_is_no_answer_cannot_be_read(monkeypatch):
+    problem = ToolProblem("one", ({"role": "user", "content": "f(1)"},), (Call("f", {"x": 1}),), "")
+    drawn = write([f"<think> so </think>{gold_answer(problem.calls)}", "I am sorry"])
+    monkeypatch.setattr(warmup, "complete", lambda *_: [(drawn, 9)])
+    monkeypatch.setattr(warmup, "_some", lambda *_: [problem])
+    assert warmup.readable(None, ToolrlTask(), Warmup(answers=2)) == 0.5
 
 
 def test_single_answers_alone_can_be_learned(untrained, tmp_path):

@@ -93,6 +93,11 @@ def test_hand_worked_responses(answer, expected):
     assert TASK.score(TALK, answer) == expected
 
 
+def test_a_single_answer_is_what_was_written():
+    for problem in (WEATHER, TALK):
+        assert TASK.parse(f" {problem.gold}\n", 1) == [problem.gold]
+
+
 def test_a_brief_gold_answer_says_the_same_in_fewer_words():
     brief = ToolrlTask(brief=True)
     for problem, words in ((WEATHER, "tools"), (TALK, "no tool")):

@@ -62,7 +62,7 @@ def add(commands: Commands) -> None:
     how.add_argument("--seed", type=int, help="of everything (0)")
     machine = command.add_argument_group("on which machine")
     machine.add_argument("--micro-batch", type=int, metavar="N", help="rollouts in a backward pass (G; embedded: all)")
-    machine.add_argument("--precision", metavar="NAME", help="auto, float32, mixed or bfloat16 (auto)")
+    machine.add_argument("--precision", metavar="NAME", help="auto, float32, mixed or, with --lora, bfloat16 (auto)")
     machine.add_argument("--vllm", metavar="MODE", help="off, colocate or server (off)")
     log = command.add_argument_group("what to keep")
     log.add_argument("--save-every", type=int, metavar="N", help="steps between checkpoints (20)")

@@ -112,6 +112,7 @@ class RewardFunction:
         self.grader, self.method, self.objectives = grader, method, objectives
         self.target, self.group, self.seed = target, group, seed
         self.low_calls = 0
+        self.below_zero = False  # whether it was said that scores are
         self.checked: Any = None  # the arguments of the trainer that called last
         self.evaluating = False  # as it did
         self.longest: int | None = None  # max_completion_length, known once a config was checked
@@ -182,6 +183,7 @@ class RewardFunction:
         parsed = [self.grader.parse(text, self.method.answers) for text in texts]
         rows = rows_of(prompts, columns)
         scored = self.grader.score(rows, parsed)
+        self._look_below_zero(scored)
         cut = [] if self.longest is None else [len(ids) >= self.longest for ids in completion_ids]
         return Slice(rows, texts, parsed, scored, cut)
 
@@ -280,6 +282,17 @@ class RewardFunction:
         for place, row in enumerate(rows):
             by_problem.setdefault(key_of(row), []).append(place)
         return list(by_problem.values())
+
+    def _look_below_zero(self, scored: Sequence[Floats | None]) -> None:
+        """Warn, once, of scores that it is better to have no answer than to have."""
+        if self.below_zero or all(matrix is None or (matrix >= 0).all() for matrix in scored):
+            return
+        self.below_zero = True
+        warnings.warn(
+            "some scores are below 0, and an answer that is missing or cannot be read counts 0: it would pay to give "
+            "none; shift the scores until the worst answer has 0 or more",
+            stacklevel=4,
+        )
 
     def _watch(self, rate: float) -> None:
         """Raise an alarm, once, where answers cannot be read call after call."""

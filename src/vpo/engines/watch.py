@@ -29,13 +29,14 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         """Take the run to write to, its settings and prompts, and how many updates one batch of rollouts serves."""
         self.run, self.config, self.format, self.objectives = run, config, asked, tuple(objectives)
         self.updates_per_generation = updates
-        self.stop = False
+        self.began = self.stop = False
         self.bar: Any = None
         self.last = 0.0
         self.line = ""
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Show the bar."""
+        self.began = True
         self.last = time.perf_counter()
         if not is_main():
             return
@@ -92,7 +93,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
 
     def sample(self, step: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: Scored) -> None:
         """Write the rollouts of one group, now and then: an observer of the reward function."""
-        if step % self.config.rollouts_every or not is_main():
+        if step % self.config.rollouts_every >= self.updates_per_generation or not is_main():
             return
         append_rows(self.run.rollouts, [_rollout(step, place, rows, texts, batch) for place in batch.groups[0]])
 

@@ -53,7 +53,8 @@ class MaxAtK(Grpo):
         order = xp.argsort(reward_G, stable=True)
         back = xp.argsort(order)
         weights_GG = from_numpy(_subset_weights(rollouts, k), reward_G)
-        return centre((weights_GG @ reward_G[order])[back])
+        differ = xp.max(reward_G) > xp.min(reward_G)  # else the sums differ by rounding alone
+        return xp.where(differ, centre((weights_GG @ reward_G[order])[back]), xp.zeros_like(reward_G))
 
 
 def _subset_weights(rollouts: int, k: int) -> Floats:

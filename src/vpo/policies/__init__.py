@@ -1,5 +1,6 @@
 """Policies: models and their tokenizers, by path, by name on the hub, or shipped inside this package."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,6 +140,24 @@ def load(path: str, *, precision: str | None = None) -> Policy:
         raise InputError(f"{path}: the model cannot be loaded ({reason})") from None
     if tokenizer.chat_template is None:
         raise InputError(f"{path}: the tokenizer has no chat template, with which prompts are written")
+    _check_end(tokenizer, path)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return Policy(path, model.eval().to("cuda" if on_gpu else "cpu"), tokenizer)
+
+
+def _check_end(tokenizer: Any, path: str) -> None:
+    """Warn of a tokenizer that ends completions otherwise than the chat template ends answers."""
+    turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "ANSWER"}]
+    try:
+        _, answer, after = tokenizer.apply_chat_template(turns, tokenize=False).rpartition("ANSWER")
+    except Exception:  # a template may refuse such turns; it is asked for prompts alone
+        return
+    end = after.strip()
+    if answer and end and not end.startswith(tokenizer.eos_token or ""):
+        warnings.warn(
+            f"{path}: the chat template ends an answer with {end.splitlines()[0]!r}, and the tokenizer's end is "
+            f"{tokenizer.eos_token!r}: completions may not end where the model ends them; set eos_token in "
+            "tokenizer_config.json",
+            stacklevel=3,
+        )

@@ -163,7 +163,8 @@ def readable(policy: Policy, task: Task[Any], warmup: Warmup) -> float:
     prompts = [task.ask(problem, warmup.answers) for problem in _some(task, "train", PROBED, warmup.seed)]
     sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer * warmup.answers, seed=warmup.seed)
     found = [task.parse(text, warmup.answers) for text, _ in complete(policy, prompts, sampling)]
-    return sum(answer is not None for answers in found for answer in answers) / (len(found) * warmup.answers)
+    read = [answer is not None and task.normal_form(answer) is not None for answers in found for answer in answers]
+    return sum(read) / len(read)
 
 
 def _sets(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:

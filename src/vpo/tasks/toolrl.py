@@ -95,7 +95,7 @@ class ToolrlTask(Task[ToolProblem]):
         """Return the answers. In a set, the thoughts before the first answer belong to each of them."""
         if answers == 1:
             thoughts, spoken = protocol.split_reasoning(completion)
-            return [f"{thoughts}\n{spoken}".strip() or None]
+            return [f"{thoughts}{spoken}".strip() or None]
         thoughts, _ = protocol.split_reasoning(completion[: protocol.reasoning_end(completion, answers)])
         found = protocol.parse(completion, answers)
         return [None if answer is None else f"{thoughts}\n{answer}".strip() for answer in found]
