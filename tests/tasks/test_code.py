@@ -151,10 +151,11 @@ def test_the_question_says_how_a_program_is_called_and_nothing_of_its_tests(tmp_
 def test_each_test_is_an_objective_and_the_sets_of_programs_differ(adding):
     task, problem = adding
     assert task.names_of(problem) == tuple(f"test_{number}" for number in range(1, 17))
-    small = task.score(problem, "def add(a, b):\n    return a + b if b < 1000 else 0")
-    large = task.score(problem, "def add(a, b):\n    return a + b if b >= 1000 else 0")
+    small = task.score(problem, "def add(a, b):\n    return a + b if a < 20 else 0")
+    large = task.score(problem, "def add(a, b):\n    return a + b if a >= 20 else 0")
     assert np.add(small, large).tolist() == [1] * 16
-    assert set_reward([small, large]) > max(set_reward([small]), set_reward([large]))
+    assert 6 <= sum(small) <= 10
+    assert set_reward([small, large]) > max(set_reward([small]), set_reward([large])) + 0.01
 
 
 def test_an_answer_without_a_program_is_not_run(adding):
