@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--answers", "9"], "answers must be at most 8 for this model, not 9"),
         (["maze", "--group", "1"], "a group needs 2 or more rollouts for vpo, not 1"),
         (["maze", "--steps", "0"], "steps must be 1 or more, not 0"),
-        (["maze", "--set", "size=8"], "no policy is shipped for maze-8"),
+        (["maze", "--set", "size=11"], "no policy is shipped for maze-11"),
         (["maze", "--method-set", "alpha=1"], "vpo has no setting 'alpha': there are answers, concentration"),
         (["maze", "--trainer-set", "beta=1"], "set kl of the run, not beta of the trainer"),
         (
@@ -40,6 +40,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--trainer-set", "epsilon_high=abc"], "epsilon_high of the trainer must be a number, not 'abc'"),
         (["maze", "--trainer-set", "min_p=null"], "min_p of the trainer must be a number, not None"),
         (["maze", "--schedule", "warmup_stable_decay"], "the trainer refuses its settings ("),
+        (["maze", "--set", "size=8"], "size must be odd"),
+        (["maze", "--config", "."], "vpo: error: .: the settings cannot be read (Is a directory)"),
         (["maze", "--precision", "bfloat16"], "precision 'bfloat16' is for LoRA: "),
         (["maze", "--method", "goal_conditioned"], "states a weighting in each prompt, which this model never learned"),
         (["maze", "--model", "./nowhere"], "./nowhere: there is no such folder (of a model)"),

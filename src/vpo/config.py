@@ -144,6 +144,8 @@ def read_settings(path: str | Path) -> dict[str, Any]:
             found = tomllib.load(file)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file (of settings)") from None
+    except OSError as error:
+        raise InputError(f"{path}: the settings cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: the file is not TOML ({error})") from None
     known = [each.name for each in fields(TrainConfig)]

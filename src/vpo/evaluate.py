@@ -55,7 +55,7 @@ def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) ->
     found = locate(request.model, request.task, request.settings)
     asked = found.format or PromptFormat(task=found.task)
     answers = asked.answers if request.answers is None else request.answers
-    asked.check_answers(answers)
+    asked.check_answers(whole_number(answers, "answers", 1))
     task = get(found.task, **found.settings)
     problems = task.problems(request.split, count=request.count)
     trained_for = asked.tokens_per_answer or TOKENS_PER_ANSWER

@@ -126,7 +126,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
         if method.target_in_prompt and not found.format.reads_target:
             raise InputError(
                 f"{config.method} states a weighting in each prompt, which this model never learned to read: build one "
-                "that did with vpo policy build, or give another model"
+                "that did with vpo policy build --goals, or give another model"
             )
     if config.precision == "bfloat16" and not config.lora:
         raise InputError(

@@ -15,6 +15,7 @@ from vpo import advantages, set_reward
 from vpo.answers import write
 from vpo.engines.rows import text_of
 from vpo.engines.trl import ask_for, check, grpo_config, reward_function, task_dataset
+from vpo.errors import InputError
 from vpo.methods import METHODS, get
 from vpo.tasks.maze import MazeTask
 
@@ -139,6 +140,19 @@ def test_messages_are_read_as_texts():
     reward = reward_function(score=lambda answer: [len(answer)], objectives=["length"], answers=2)
     completion = [{"role": "assistant", "content": write(["ab", "abcd"])}]
     assert reward(prompts=[["p"]], completions=[completion]) == [4.0]
+
+
+def test_a_method_that_one_answer_leaves_nothing_of_says_so(monkeypatch):
+    monkeypatch.setattr("vpo.methods._WARNED", set())
+    with pytest.warns(UserWarning, match="vpo with one answer per rollout is"):
+        reward_function(score=letters, objectives=list("abc"), answers=1)
+
+
+def test_what_is_no_task_and_no_data_set_is_refused():
+    with pytest.raises(InputError, match=r"task must be a task, not its name: vpo.tasks.get\('maze'\)"):
+        reward_function("maze", problems=[])
+    with pytest.raises(InputError, match="ask_for takes a data set of the package datasets"):
+        ask_for([{"prompt": "x"}], answers=3)
 
 
 def test_scores_that_it_is_better_not_to_have_are_named_once(recwarn):

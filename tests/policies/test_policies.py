@@ -14,6 +14,7 @@ from tests.engines.tiny import TEMPLATE, save_tiny_model
 from vpo import generate, read_pool
 from vpo.answers import write
 from vpo.cli import main
+from vpo.errors import InputError
 from vpo.evaluate import evaluate
 from vpo.generate import Sampling, complete
 from vpo.policies import SHIPPED, embedded, load
@@ -303,6 +304,15 @@ def test_a_tokenizer_that_ends_answers_unlike_its_template_is_named(tmp_path):
             load(model)
 
 
+def test_a_model_without_a_tokenizer_is_named(tmp_path):
+    model = save_tiny_model(tmp_path / "llama", "llama")
+    for file in Path(model).glob("*token*"):
+        file.unlink()
+    (Path(model) / "chat_template.jinja").unlink(missing_ok=True)
+    with pytest.raises(InputError, match="there is no tokenizer in it"):
+        load(model)
+
+
 def test_policy_build_says_how_long_it_took(tmp_path, capsys):
     arguments = ["policy", "build", "maze", "--size", "7", "--mazes", "8", "--steps", "2", "--batch", "4"]
     assert main([*arguments, "--out", str(tmp_path / "policy")]) == 0
@@ -319,7 +329,9 @@ def test_without_torch_the_extra_is_named(capsys, monkeypatch):
     ("arguments", "message"),
     [
         (["eval", "nowhere/model", "--task", "maze"], "nowhere/model: the model cannot be loaded"),
+        (["eval", "nowhere"], "nowhere: there is no such folder; if it is a model's name on the hub, give a task too"),
         (["eval", "FOLDER", "--task", "maze"], "this is not the folder of a model: it has no config.json"),
+        (["eval", "embedded", "--task", "maze", "--answers", "-1"], "answers must be 1 or more, not -1"),
         (["eval", "embedded", "--task", "musique"], "no policy is shipped for musique: there are maze-7, maze-9"),
         (["eval", "embedded", "--task", "maze", "--set", "size=11"], "no policy is shipped for maze-11"),
         (["eval", "embedded", "--task", "maze", "--answers", "4"], "pool must be a multiple of the 4 answers"),

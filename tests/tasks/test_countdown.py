@@ -172,7 +172,7 @@ def test_rows_are_checked(tmp_path):
     for row, message in (
         ({"nums": [], "target": 3}, r"test.jsonl:1: nums must hold 1 or more numbers of 0 or more, not \[\]"),
         ({"nums": [1, "2"], "target": 3}, "nums must be int, not str"),
-        ({"nums": [1, 2]}, "target must be int, not NoneType"),
+        ({"nums": [1, 2]}, "there is no 'target' in it; it has nums"),
     ):
         path.write_text(json.dumps(row) + "\n")
         with pytest.raises(ValueError, match=message):

@@ -176,10 +176,13 @@ def test_problems_of_one_id_and_empty_files_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"id": "x"}, "dev.jsonl:1: paragraphs must be list, not NoneType"),
+        ({"id": "x"}, "dev.jsonl:1: there is no 'paragraphs' in it; it has id"),
         ({**musique_row(), "paragraphs": ["text"]}, "dev.jsonl:1: item 0: paragraphs must be dict, not str"),
-        ({**musique_row(), "paragraphs": [{"idx": 0}]}, "dev.jsonl:1: paragraph 1: title must be str, not NoneType"),
-        ({**musique_row(), "paragraphs": [{"title": "t"}]}, "paragraph 1: idx must be int, not NoneType"),
+        (
+            {**musique_row(), "paragraphs": [{"idx": 0}]},
+            "dev.jsonl:1: paragraph 1: there is no 'title' in it; it has idx",
+        ),
+        ({**musique_row(), "paragraphs": [{"title": "t"}]}, "paragraph 1: there is no 'idx' in it; it has title"),
         ({**musique_row(), "question_decomposition": ["hop"]}, "item 0: question_decomposition must be dict, not str"),
         ({**musique_row(), "answer_aliases": "Vostok"}, "answer_aliases must be list, not str"),
         ({**musique_row(), "answer_aliases": [1]}, "item 0: answer_aliases must be str, not int"),

@@ -71,7 +71,7 @@ def test_gold_musique_answers_score_one(name):
 
 
 def test_musique_rows_without_paragraphs_are_refused():
-    with pytest.raises(ValueError, match=r"dev2417_labels_no_paragraphs.jsonl.gz:1: paragraphs must be list"):
+    with pytest.raises(ValueError, match=r"dev2417_labels_no_paragraphs.jsonl.gz:1: there is no 'paragraphs' in it"):
         MusiqueTask(data=need("musique/dev2417_labels_no_paragraphs.jsonl.gz")).problems("dev")
 
 

@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
         config = config_of(settings)
         out = out or f"runs/{find(config.task).name}-{config.method}"
         if verl and config.engine != "verl":
-            raise InputError(f"{' and '.join(verl)} mean something with --engine verl only")
+            raise InputError(f"{' and '.join(verl)} can be given with --engine verl only")
     if config.engine == "verl":
         processes.check_alone("vpo train --engine verl")
         from vpo.engines.verl.launch import launch

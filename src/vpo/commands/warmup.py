@@ -1,6 +1,7 @@
 """`vpo warmup`: teach a model to write sets of answers in their tags."""
 
 import argparse
+import math
 
 from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, task_settings
 
@@ -35,7 +36,9 @@ def add(commands: Commands) -> None:
     command.add_argument("--problems", type=int, default=500, metavar="N", help="to learn sets from (500)")
     command.add_argument("--steps", type=int, default=100, metavar="N", help="of training on sets (100)")
     command.add_argument("--batch", type=int, default=16, metavar="N", help="sets a step (16)")
-    command.add_argument("--micro-batch", type=int, default=4, metavar="N", help="sets in one backward pass (4)")
+    command.add_argument(
+        "--micro-batch", type=int, metavar="N", help="sets in one backward pass (4, or what of it divides the batch)"
+    )
     command.add_argument("--learning-rate", type=float, default=1e-5, metavar="RATE", help="its peak (1e-5)")
     command.add_argument("--tokens-per-answer", type=int, default=256, metavar="N", help="room for an answer (256)")
     command.add_argument("--seed", type=int, default=0, help="of everything (0)")
@@ -54,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         problems=options.problems,
         steps=options.steps,
         batch=options.batch,
-        micro_batch=options.micro_batch,
+        micro_batch=math.gcd(options.batch, 4) if options.micro_batch is None else options.micro_batch,
         learning_rate=options.learning_rate,
         tokens_per_answer=options.tokens_per_answer,
         seed=options.seed,

@@ -30,6 +30,8 @@ def ask_for(dataset: "Dataset", answers: int) -> "Dataset":
             content = [*last["content"], {"type": "text", "text": instruction}]
         return {"prompt": [*before, {**last, "content": content}]}
 
+    if not hasattr(dataset, "column_names"):
+        raise InputError("ask_for takes a data set of the package datasets: Dataset.from_list makes one of rows")
     columns = dataset.column_names
     if isinstance(columns, dict):
         raise InputError(f"give one split of the data set, not all of them: {', '.join(columns)}")

@@ -19,7 +19,7 @@ from vpo.engines.metrics import Mean, Scored, given, mean, merged, metrics
 from vpo.engines.prompts import DEPLOYED
 from vpo.engines.rows import Slice, key_of, rows_of, text_of
 from vpo.errors import InputError
-from vpo.methods import Method, advantages, drawn_weighting, get
+from vpo.methods import Method, advantages, drawn_weighting, get, warn_alone
 from vpo.methods.goal_conditioned import GoalConditioned
 from vpo.methods.group import Group
 from vpo.methods.grpo import Grpo
@@ -72,6 +72,9 @@ def reward_function(
         chosen.check_group(whole_number(group, "group", 1))
     if (task is None) == (score is None):
         raise InputError("give a task or a score, and not both")
+    if isinstance(task, str):
+        raise InputError(f"task must be a task, not its name: vpo.tasks.get({task!r})")
+    warn_alone(chosen, chosen.answers)
     if task is not None:
         if problems is None:
             raise InputError("problems must be given with a task: those that the data set was made of")

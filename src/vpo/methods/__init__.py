@@ -82,14 +82,19 @@ def advantages(
     """
     method = name if isinstance(name, Method) else get(name)
     batch = Batch.of(rewards, target=target, mask=mask, valid=valid, seed=seed, step=step, problems=problems)
-    if method.alone and batch.answers == 1 and method.name not in _WARNED:
+    warn_alone(method, batch.answers)
+    return batch_advantages(method, batch)
+
+
+def warn_alone(method: Method, answers: int) -> None:
+    """Warn, once, of a method that does nothing of its own with one answer."""
+    if method.alone and answers == 1 and method.name not in _WARNED:
         _WARNED.add(method.name)
         warnings.warn(
             f"{method.name} with one answer per rollout is {method.alone}: ask for two or more answers to train "
             "for variety",
-            stacklevel=2,
+            stacklevel=3,
         )
-    return batch_advantages(method, batch)
 
 
 _WARNED: set[str] = set()

@@ -10,9 +10,10 @@ from vpo.config import EMBEDDED
 from vpo.errors import InputError, one_line
 from vpo.policies.format import PromptFormat, format_of
 from vpo.runs import Run, is_run
-from vpo.tasks import Task, find
+from vpo.tasks import Task, find, get
 
 SHIPPED = Path(__file__).parent / "embedded"
+TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.tiktoken")  # one of them is in every folder with a tokenizer
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located
         path = str(run.model)
     found = format_of(path)
     if task is None:
+        if found is None and not Path(path).exists():
+            raise InputError(f"{model}: there is no such folder; if it is a model's name on the hub, give a task too")
         if found is None:
             raise InputError(f"task must be given for {model}: there is no vpo.json that names one")
         task, name = found.task, found.task_name
@@ -105,6 +108,8 @@ def absolute(path: str) -> str:
 def embedded(task: str, **settings: Any) -> str:
     """Return the folder of the policy that is shipped for a task, such as maze with size=9."""
     name = f"maze-{settings.get('size', 9)}" if task == "maze" else task
+    if task == "maze":
+        get(task, **settings)  # refuses what no maze has
     folder = SHIPPED / name
     if not folder.is_dir():
         there = ", ".join(sorted(path.name for path in SHIPPED.glob("*") if path.is_dir()))
@@ -130,6 +135,8 @@ def load(path: str, *, precision: str | None = None) -> Policy:
         raise InputError(f"{path}: this is not the folder of a model: it has no config.json")
     if not folder.exists() and (path.startswith((".", "/", "~")) or path.count("/") > 1):  # no name on the hub
         raise InputError(f"{path}: there is no such folder (of a model)")
+    if folder.exists() and not any(each for sign in TOKENIZER_FILES for each in folder.glob(sign)):
+        raise InputError(f"{path}: there is no tokenizer in it, such as tokenizer.json")
     on_gpu = torch.cuda.is_available()
     precision = precision or ("bfloat16" if on_gpu else "float32")
     try:

@@ -111,7 +111,9 @@ def shuffled(items: Sequence[T], seed: int) -> list[T]:
 
 def field(row: Mapping[str, Any], name: str, kind: type | tuple[type, ...], place: str) -> Any:
     """Return a field of a row, refusing one that is absent or of another kind."""
-    value = row.get(name)
+    if name not in row:
+        raise InputError(f"{place}: there is no {name!r} in it; it has {', '.join(map(str, row)) or 'nothing'}")
+    value = row[name]
     if not isinstance(value, kind):
         kinds: Sequence[type] = kind if isinstance(kind, tuple) else (kind,)
         wanted = " or ".join(each.__name__ for each in kinds)
