@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -28,6 +29,13 @@ def test_measure_prints_a_table(pool, capsys):
     assert "target: gold 0.25, lava 0.75" in out
     assert "best@k, by answers" in out
     assert "pass@k, by generations" in out
+
+
+def test_a_warning_is_a_line_without_code(pool, monkeypatch):
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # given back at the end
+    assert main(["measure", pool]) == 0
+    assert warnings.formatwarning("look out", UserWarning, "file.py", 7) == "vpo: warning: look out\n"
+    assert "file.py:7" in warnings.formatwarning("old", DeprecationWarning, "file.py", 7)
 
 
 def test_measure_json(pool, capsys):

@@ -4,6 +4,7 @@ import argparse
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from vpo import __version__
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a sign shows its number instead
             stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
+    warnings.formatwarning = _formatted
     try:
         if options.run is not train.run:
             check_alone("this command")
@@ -59,6 +61,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("vpo: interrupted", file=sys.stderr)
         return 130
     return code
+
+
+def _formatted(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning to a user as a line of the command's, without the code that it came from."""
+    if category is UserWarning:
+        return f"vpo: warning: {message}\n"
+    return f"{filename}:{lineno}: {category.__name__}: {message}\n"
 
 
 def parser() -> argparse.ArgumentParser:
