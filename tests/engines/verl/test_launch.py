@@ -126,7 +126,7 @@ def test_verl_does_not_outlive_what_launched_it(tmp_path):
         (["--trainer-set", "actor_rollout_ref.rollout.n=2"], "set group of the run, not actor_rollout_ref.rollout.n"),
         (["--prompts", "64"], "prompts must be at most the 40 problems under verl, not 64"),
         (["--engine", "openrlhf"], "engine must be one of trl, verl, not 'openrlhf'"),
-        (["--engine", "trl", "--dry-run"], "dry_run mean something with --engine verl only"),
+        (["--engine", "trl", "--dry-run"], "dry_run can be given with --engine verl only"),
     ],
 )
 def test_bad_settings_are_one_line_and_leave_nothing(options, message, tmp_path, capsys):
