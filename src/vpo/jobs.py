@@ -80,12 +80,13 @@ def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, 
             add(begin)
             while waiting or running:
                 while waiting and len(running) < at_once:
-                    process = context.Process(target=_live, args=(waiting[-1],))
+                    job = waiting.pop()
+                    process = context.Process(target=_live, args=(job,))
                     process.start()
-                    running[process.sentinel] = (waiting[-1], process)
-                    beside.discard(waiting.pop().key)
+                    running[process.sentinel] = (job, process)
+                    beside.discard(job.key)
                     if len(running) > 1:
-                        beside.update(job.key for job, _ in running.values())
+                        beside.update(each.key for each, _ in running.values())
                 for sentinel in connection.wait(list(running)):
                     job, ended = running.pop(sentinel)
                     ended.join()

@@ -13,10 +13,15 @@ from vpo.files import free_bytes
 PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "peft")
 
 
-def precision(wanted: str, *, small: bool) -> str:
+def precision(wanted: str, *, small: bool, lora: bool) -> str:
     """Return the precision to train in; one small model alone gains nothing from bf16, which a CPU must not have."""
     import torch
 
+    if wanted == "bfloat16" and not lora:
+        raise InputError(
+            "precision 'bfloat16' is for LoRA: a step is less than the next number that most weights in bf16 can have, "
+            "and they would stay as they are; take 'mixed', or set lora"
+        )
     on_gpu = torch.cuda.is_available()
     if wanted == "auto":
         return "mixed" if on_gpu and torch.cuda.is_bf16_supported() and not small else "float32"

@@ -128,11 +128,6 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
                 f"{config.method} states a weighting in each prompt, which this model never learned to read: build one "
                 "that did with vpo policy build --goals, or give another model"
             )
-    if config.precision == "bfloat16" and not config.lora:
-        raise InputError(
-            "precision 'bfloat16' is for LoRA: a step is less than the next number that most weights in bf16 can have, "
-            "and they would stay as they are; take 'mixed', or set lora"
-        )
     small = config.model == EMBEDDED
     known = found.format.tokens_per_answer if found.format else None
     chosen: dict[str, Any] = {
@@ -144,7 +139,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
         "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
         "tokens_per_answer": config.tokens_per_answer or known or TOKENS_PER_ANSWER,
         "micro_batch": config.micro_batch or _micro_batch(config, small=small),
-        "precision": precision(config.precision, small=small),
+        "precision": precision(config.precision, small=small, lora=bool(config.lora)),
         "target": scaled(config.target) if config.target else task.target,
     }
     return replace(config, **chosen), task, found

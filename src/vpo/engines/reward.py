@@ -288,7 +288,8 @@ class RewardFunction:
 
     def _look_below_zero(self, scored: Sequence[Floats | None]) -> None:
         """Warn, once, of scores that it is better to have no answer than to have."""
-        if self.below_zero or all(matrix is None or (matrix >= 0).all() for matrix in scored):
+        known = [matrix.ravel() for matrix in scored if matrix is not None]
+        if self.below_zero or not known or np.concatenate(known).min() >= 0:
             return
         self.below_zero = True
         warnings.warn(

@@ -107,9 +107,10 @@ def absolute(path: str) -> str:
 
 def embedded(task: str, **settings: Any) -> str:
     """Return the folder of the policy that is shipped for a task, such as maze with size=9."""
-    name = f"maze-{settings.get('size', 9)}" if task == "maze" else task
+    name = task
     if task == "maze":
         get(task, **settings)  # refuses what no maze has
+        name = f"maze-{settings.get('size', 9)}"
     folder = SHIPPED / name
     if not folder.is_dir():
         there = ", ".join(sorted(path.name for path in SHIPPED.glob("*") if path.is_dir()))
