@@ -1,13 +1,15 @@
 """Programs that mean no harm, limits that they run into, and what goes wrong with a sandbox itself."""
 
+import ctypes
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from vpo.sandbox.walls import ENVIRONMENT, WALLS, Bubblewrap, Unwalled
 
 LIMITS = Limits(test_seconds=1.0, seconds=4.0, memory_mb=256)
 SLOW_SECOND = "import time\ndef f(x):\n    time.sleep(0.4 * (x == 1))\n    return x\n"
+PR_SET_CHILD_SUBREAPER = 36  # of linux/prctl.h
 
 
 @pytest.fixture(params=["bubblewrap", "landlock", "none"])
@@ -272,24 +275,37 @@ def test_every_form_of_reading_and_printing(box, form):
     assert [verdict.outcome for verdict in verdicts] == [Outcome.PASSED] * 4, verdicts
 
 
-def test_what_is_killed_leaves_nothing_to_reap():
+@pytest.mark.parametrize("source", ["while True: pass", "import os; os._exit(0)"], ids=["killed", "ends itself"])
+def test_bubblewrap_leaves_nothing_to_reap(source):
     if trouble(WALLS["bubblewrap"]):
         pytest.skip("bubblewrap does not work here")
-    before = orphans()
-    with Sandbox(limits=replace(LIMITS, test_seconds=0.2), wall="bubblewrap", workers=4) as sandbox:
-        sandbox.judge_many([(Program("while True: pass"), [Case("", "")])] * 12)
-        assert orphans() <= before
+    with (
+        Sandbox(limits=replace(LIMITS, test_seconds=0.2), wall="bubblewrap", workers=4) as sandbox,
+        adopted() as orphans,
+    ):
+        sandbox.judge_many([(Program(source), [Case("", "")])] * 12)
+        assert orphans() == []
 
 
-def orphans():
-    """Return the processes of bwrap that were left to the first process, ended or not."""
-    found = set()
-    for status in Path("/proc").glob("[0-9]*/status"):
-        with suppress(OSError):
-            lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines() if ":\t" in line)
-            if lines["Name"] == "bwrap" and lines["PPid"] == "1":
-                found.add(lines["Pid"])
-    return found
+@contextmanager
+def adopted():
+    """Make this process the parent of what its children leave, and give what tells the names of all it is parent of."""
+    change = partial(ctypes.CDLL(None).prctl, PR_SET_CHILD_SUBREAPER)
+    known = children()
+    assert change(1, 0, 0, 0) == 0
+    try:
+        yield lambda: [name for number, name in children().items() if number not in known]
+    finally:
+        change(0, 0, 0, 0)
+        for number in children().keys() - known.keys():
+            os.kill(number, signal.SIGKILL)
+            os.waitpid(number, 0)
+
+
+def children():
+    """Return the name of each process that this one is parent of, ended or not."""
+    numbers = [int(word) for path in Path("/proc/self/task").glob("*/children") for word in path.read_text().split()]
+    return {number: Path(f"/proc/{number}/comm").read_text().strip() for number in numbers}
 
 
 class Orphaning(Unwalled):
