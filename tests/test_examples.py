@@ -15,6 +15,7 @@ from vpo.row_files import write_rows
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
+@pytest.mark.slow
 def test_bandit_shows_the_inversion(tmp_path):
     subprocess.run([sys.executable, EXAMPLES / "bandit.py", "--out", tmp_path], check=True, capture_output=True)
     pools = [str(tmp_path / "grpo.jsonl"), str(tmp_path / "vpo.jsonl")]

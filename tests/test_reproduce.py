@@ -59,6 +59,7 @@ class Letters(Task):
 """
 
 
+@pytest.mark.slow
 def test_everything_is_trained_once_and_shown(tmp_path, capsys):
     out = tmp_path / "out"
     arguments = ["reproduce", "maze", "--small", *TINY, "--out", str(out)]

@@ -78,6 +78,7 @@ def test_two_processes_train_on_the_prompts_of_one(two, tmp_path):
     assert len({str(prompt) for _, prompt in prompts[0]}) > 3
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_ends_where_it_would_have_ended(two, tmp_path):
     process = launch("vpo", *ARGUMENTS, cwd=tmp_path)
     log, end = tmp_path / "run" / "metrics.jsonl", time.monotonic() + LIMIT

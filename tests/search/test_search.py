@@ -138,6 +138,7 @@ def test_a_log_that_is_torn_inside_a_character_is_read(tmp_path):
     assert read_rows(log) == [{"a": "é"}]
 
 
+@pytest.mark.slow
 def test_kill_9_in_the_middle_and_the_same_in_the_end(tmp_path):
     command = [sys.executable, "-W", "ignore", "-m", "vpo", "search", "embedded", "--task", "maze", "--set", "size=7"]
     command += ["--count", "6", "--target", "gold=1", "--answers", "3", "--iterations", "25", "--no-baseline"]

@@ -117,6 +117,7 @@ LEFT_OUT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of escapes that the solutions have wrong
 @pytest.mark.parametrize(
     ("name", "split", "tests", "left_out"), [("humaneval", "test", 1124, 7), ("mbpp974", "all", 2920, 0)]
@@ -136,6 +137,7 @@ OTHER_ARGUMENTS = "57 61 70 101 119 125 145 166 245 270 296 468 471 576 586 597 
 OTHER_RESULTS = "16 75 130 137 139 140 160 233 276 285 406 433 436 454 602 626 643 737 757 781 787 794"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plus", "original", "split", "both", "revised"),
     [
@@ -159,6 +161,7 @@ def test_solutions_of_evalplus_pass_asserts_of_others(plus, original, split, bot
     assert failing == {f"Mbpp/{number}" for number in revised.split()}
 
 
+@pytest.mark.slow
 def test_solutions_of_mbpp_plus_pass_the_asserts_beside_them():
     task = code_task("mbppplus")
     jobs, left_out = [], []
