@@ -95,8 +95,8 @@ WRITING = [
     _changes("utime", "another date of a file", "os.utime('@SECRET@', (5, 5))"),
     _changes("truncate", "an empty file", "os.truncate('@SECRET@', 0)"),
     _changes("fifo", "a pipe outside", "os.mkfifo('@FOLDER@/pipe')"),
-    _changes("shared_memory", "a file in shared memory", "open('/dev/shm/vpo-attack', 'w').write('x')"),
-    _changes("other_tmp", "a file in another temporary folder", "open('/var/tmp/vpo-attack', 'w').write('x')"),
+    _changes("shared_memory", "a file in shared memory", "open('/dev/shm/@NAME@', 'w').write('x')"),
+    _changes("other_tmp", "a file in another temporary folder", "open('/var/tmp/@NAME@', 'w').write('x')"),
     _changes("unix_server", "a socket outside", "import socket; socket.socket(1).bind('@FOLDER@/mine')"),
     _changes(
         "daemon",
@@ -122,7 +122,7 @@ NETWORK = [
         "abstract",
         "an abstract unix socket",
         "socket",
-        "socket.socket(1, 1).connect(chr(0) + '@ABSTRACT@')",
+        "socket.socket(1, 1).connect(chr(0) + '@NAME@')",
         shown=calls,
     ),
     _does(

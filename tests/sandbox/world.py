@@ -32,12 +32,12 @@ class World:
         os.utime(self.secret, (1e9, 1e9))
         self.inherited = os.open(self.secret, os.O_RDONLY)
         os.set_inheritable(self.inherited, True)
-        self.abstract = f"vpo-{os.getpid()}-{folder.name}"
+        self.name = f"vpo-{os.getpid()}-{folder.name}"
         self.sockets = [
             self._listening(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
             self._listening(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
             self._listening(socket.AF_UNIX, socket.SOCK_STREAM, str(folder / "s")),
-            self._listening(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{self.abstract}"),
+            self._listening(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{self.name}"),
         ]
         self.neighbour: subprocess.Popen[str] | None = None
         self.before = self.files()
@@ -58,7 +58,7 @@ class World:
             "@GRADER@": str(self.grader),
             "@TCP@": str(self.sockets[0].getsockname()[1]),
             "@UDP@": str(self.sockets[1].getsockname()[1]),
-            "@ABSTRACT@": self.abstract,
+            "@NAME@": self.name,
         }
         if "@NEIGHBOUR@" in source:
             self.neighbour = subprocess.Popen(
@@ -92,7 +92,7 @@ class World:
 
     def changed(self) -> bool:
         """Whether a file came, went or changed."""
-        return self.files() != self.before or bool(_elsewhere())
+        return self.files() != self.before or bool(self._elsewhere())
 
     def unharmed(self) -> bool:
         """Whether the other process is as it was."""
@@ -106,12 +106,11 @@ class World:
         if self.neighbour is not None:
             self.neighbour.kill()
             self.neighbour.communicate()
-        for path in _elsewhere():
+        for path in self._elsewhere():
             path.unlink()
 
-
-def _elsewhere() -> list[Path]:
-    return [path for place in ("/dev/shm", "/var/tmp") for path in Path(place).glob("vpo-attack*")]
+    def _elsewhere(self) -> list[Path]:
+        return [path for place in ("/dev/shm", "/var/tmp") if (path := Path(place, self.name)).exists()]
 
 
 def processes_with(token: str, seconds: float = 3.0) -> list[int]:
