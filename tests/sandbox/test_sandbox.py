@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -131,41 +130,34 @@ def test_one_sandbox_for_all_who_want_the_same():
     assert shared(unsafe=True) is not shared(LIMITS, unsafe=True)
 
 
-def started(monkeypatch):
-    """Return a list to which the process of each candidate is added."""
-    processes = []
-    real = subprocess.Popen
+def at_second_test(monkeypatch, do):
+    """Have something done with the process of each candidate that begins the second test."""
+    real = candidates.Candidate._take_line
 
-    def popen(*arguments, **options):
-        processes.append(real(*arguments, **options))
-        return processes[-1]
+    def take_line(candidate):
+        line = real(candidate)
+        if line.startswith(b"[0,") or (line == b'["ready"]' and candidate.first == 1):
+            do(candidate.process)
+        return line
 
-    monkeypatch.setattr(candidates.subprocess, "Popen", popen)
-    return processes
+    monkeypatch.setattr(candidates.Candidate, "_take_line", take_line)
 
 
 @pytest.mark.parametrize(("kills", "outcome"), [(1, "passed"), (9, "infrastructure error")])
 def test_a_killed_sandbox_is_tried_again(box, monkeypatch, kills, outcome):
     if box.wall.name == "none":
         pytest.skip("as behind Landlock")
-    processes, over = started(monkeypatch), threading.Event()
+    begun = []
 
-    def killing():
-        killed = 0
-        while not over.wait(0.01) and killed < kills:
-            if len(processes) > killed:
-                time.sleep(0.25)
-                os.kill(processes[killed].pid, signal.SIGKILL)
-                killed += 1
+    def kill(process):
+        begun.append(process)
+        if len(begun) <= kills:
+            process.send_signal(signal.SIGKILL)
 
-    thread = threading.Thread(target=killing)
-    thread.start()
+    at_second_test(monkeypatch, kill)
     verdicts = box.judge(Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(3)])
-    over.set()
-    thread.join()
-    assert told(verdicts)[0] == "passed"
-    assert told(verdicts)[1:] == [outcome] * 2
-    assert len(processes) == min(kills + 1, candidates.ATTEMPTS)
+    assert told(verdicts) == ["passed", outcome, outcome]
+    assert len(begun) == min(kills + 1, candidates.ATTEMPTS)
 
 
 def test_nothing_is_left_when_the_judge_is_killed(box):
@@ -237,13 +229,10 @@ def test_processor_time_used_up_is_no_error_of_ours(box, monkeypatch):
 def test_a_candidate_has_no_capabilities(box, monkeypatch):
     if box.wall.name != "landlock":
         pytest.skip("bubblewrap drops them itself; without walls they stay")
-    processes = started(monkeypatch)
-    thread = threading.Thread(target=box.judge, args=(Program(SLOW_SECOND, "f"), [Case((1,), 1)]))
-    thread.start()
-    time.sleep(0.25)
-    with open(f"/proc/{processes[0].pid}/status") as file:
-        facts = dict(line.split(":", 1) for line in file)
-    thread.join()
+    seen = []
+    at_second_test(monkeypatch, lambda process: seen.append(Path(f"/proc/{process.pid}/status").read_text()))
+    box.judge(Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(2)])
+    facts = dict(line.split(":", 1) for line in seen[0].splitlines())
     assert int(facts["CapEff"], 16) == int(facts["CapPrm"], 16) == 0
     assert facts["Seccomp"].strip() == "2"
 
