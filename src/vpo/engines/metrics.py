@@ -1,8 +1,8 @@
 """What is worth watching while a model trains on vectors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from vpo.core.diversity import pairwise_l1
 from vpo.core.set_reward import set_reward
 from vpo.core.simplex import Floats
 from vpo.engines.grading import Answers
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -85,21 +87,28 @@ def metrics(batch: Scored, objectives: Sequence[str], target: Callable[[int], Fl
     found = {"parse_rate": mean(everything), "unknown": Mean(len(batch.vectors) - len(known), 0)}
     if not known:
         return found
-    alike: dict[tuple[int, ...], list[tuple[Floats, list[bool]]]] = {}
-    for each in known:
-        alike.setdefault(each[0].shape, []).append(each)
     set_rewards, targets = [], []
-    for (_, objectives_count), pairs in alike.items():  # all of one shape at once, which is what makes it quick
+    for pairs in _alike(known, lambda pair: pair[0].shape):
         vectors_NMD, mask_NM = map(np.stack, zip(*pairs, strict=True))
         set_rewards.append(set_reward(vectors_NMD, mask=mask_NM))
-        targets.append((vectors_NMD @ target(objectives_count)).mean(axis=1))
+        targets.append((vectors_NMD @ target(vectors_NMD.shape[-1])).mean(axis=1))
     found["set_reward"] = mean(np.concatenate(set_rewards))
     found["target"] = mean(np.concatenate(targets))
     if objectives:
         scores_nD = np.concatenate([vectors for vectors, _ in known])
         found |= {f"objective/{name}": mean(scores_n) for name, scores_n in zip(objectives, scores_nD.T, strict=True)}
-    pools = [[vectors for place in group if (vectors := batch.vectors[place]) is not None] for group in batch.groups]
-    found["diversity"] = mean([float(pairwise_l1(np.concatenate(pool))) for pool in pools if pool])
+    groups = [[vectors for place in group if (vectors := batch.vectors[place]) is not None] for group in batch.groups]
+    pools = [np.concatenate(group) for group in groups if group]
+    distances = [pairwise_l1(np.stack(alike)) for alike in _alike(pools, lambda pool_nD: pool_nD.shape)]
+    found["diversity"] = mean(np.concatenate(distances))
     paid = [[reward for place in group if (reward := batch.rewards[place]) is not None] for group in batch.groups]
     found["groups_without_spread"] = mean([max(each) == min(each) for each in paid if each])
     return found
+
+
+def _alike(items: Iterable[T], shape: Callable[[T], tuple[int, ...]]) -> Iterable[list[T]]:
+    """Return items by their shape: all of one at once is what makes it quick."""
+    found: dict[tuple[int, ...], list[T]] = {}
+    for item in items:
+        found.setdefault(shape(item), []).append(item)
+    return found.values()

@@ -6,6 +6,7 @@ It is written for `trl.GRPOTrainer`; the engines of other trainers call the same
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import cache
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -255,7 +256,8 @@ class RewardFunction:
             empty = np.zeros((self.method.answers, self.grader.dimensions(rows[start])))
             groups.append(np.stack([empty if matrix is None else matrix for matrix in scored[start : start + size]]))
         valid_PG = np.asarray([matrix is not None for matrix in scored]).reshape(-1, size)
-        targets = [self.target_of(group.shape[-1]) for group in groups]
+        target_of = cache(self.target_of)
+        targets = [target_of(group.shape[-1]) for group in groups]
         found_PG = advantages(self.method, groups, target=targets, valid=valid_PG)
         return [
             advantage if known else None

@@ -62,11 +62,15 @@ class Batch:
         targets, names = _targets(target, count), _per_problem(problems, "problems", count)
         key = whole_number(seed, "seed"), whole_number(step, "step")
         groups, known = [], []
+        weightings: dict[tuple[int, int], Array] = {}
         for p, rewards_GMD in enumerate(given):
             known_G = _known_rollouts(valids[p], f"valid[{p}]", rewards_GMD)
             rewards_mask = _known_rewards(rewards_GMD, f"rewards[{p}]", masks[p], f"mask[{p}]", known_G)
-            target_D = _target(targets[p], "target" if targets[p] is target else f"target[{p}]", rewards_GMD)
-            groups.append(Group(*rewards_mask, target_D, (*key, p if names[p] is None else names[p])))
+            which = id(targets[p]), shape(rewards_GMD)[-1]
+            if which not in weightings:  # most often one serves all
+                name = "target" if targets[p] is target else f"target[{p}]"
+                weightings[which] = _target(targets[p], name, rewards_GMD)
+            groups.append(Group(*rewards_mask, weightings[which], (*key, p if names[p] is None else names[p])))
             known.append(known_G)
         answers = max(shape(rewards_GMD)[1] for rewards_GMD in given)
         return cls(tuple(groups), namespace(given[0]).stack(known), given[0], answers)
