@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from vpo.commands.arguments import Commands, add_json, add_settings, as_json, plain, setting, task_settings
 from vpo.core.arrays import whole_number
 from vpo.errors import InputError
+from vpo.progress import bar
 
 if TYPE_CHECKING:
     from vpo.search.outcome import Outcome
@@ -154,15 +155,13 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def _searched(name: str, job: "SearchJob") -> "Outcome":
     """Search, as far as that is not done, and return what it came to."""
-    from tqdm import tqdm
-
     from vpo.search.run import search_into
 
-    with tqdm(total=job.request.iterations, desc=name, delay=2, disable=None) as bar:
+    with bar(name, job.request.iterations) as shown:
 
         def show(done: int, solved: int, cases: int) -> None:
-            bar.set_postfix_str(f"solved {solved} of {cases}")
-            bar.update()
+            shown.set_postfix_str(f"solved {solved} of {cases}")
+            shown.update()
 
         return search_into(job.folder, job.request, show)
 

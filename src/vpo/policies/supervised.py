@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from vpo.progress import bar
+
 # The tokens of a prompt with its completion, and how many of them are the prompt.
 Example: TypeAlias = tuple[list[int], int]
 
@@ -34,7 +36,6 @@ def encode(tokenizer: Any, messages: Sequence[dict[str, str]], completion: str) 
 def fit(model: Any, tokenizer: Any, rows: Sequence[Example], folder: Path, schedule: Schedule) -> list[float]:
     """Train a model in place on the completions alone, and return the loss as it went down."""
     import torch
-    from tqdm import tqdm
     from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
     from transformers.utils import logging
 
@@ -44,11 +45,11 @@ def fit(model: Any, tokenizer: Any, rows: Sequence[Example], folder: Path, sched
         """Shows how far training is, on standard error alone, and how the loss goes down."""
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            bar.update()
+            shown.update()
 
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any], **_: Any) -> None:
             if "loss" in logs:
-                bar.set_postfix(loss=f"{logs['loss']:.3f}")
+                shown.set_postfix_str(f"loss {logs['loss']:.3f}")
 
     logging.disable_progress_bar()  # of saving
     on_gpu = torch.cuda.is_available()
@@ -76,8 +77,7 @@ def fit(model: Any, tokenizer: Any, rows: Sequence[Example], folder: Path, sched
     padded = partial(collate, padding=tokenizer.pad_token_id)
     trainer = Trainer(model, args, train_dataset=list(rows), data_collator=padded, callbacks=[Bar(), FiniteSteps()])
     trainer.remove_callback(PrinterCallback)
-    progress = tqdm(total=schedule.steps, desc="training", delay=2, leave=False, disable=None)
-    with progress as bar, without_cudnn_attention():
+    with bar("training", schedule.steps) as shown, without_cudnn_attention():
         trainer.train()
     return [round(entry["loss"], 4) for entry in trainer.state.log_history if "loss" in entry]
 
