@@ -220,11 +220,20 @@ def test_bad_plans_are_refused(settings, message):
 
 def test_a_wrong_model_leaves_no_plan(tmp_path, capsys):
     out = str(tmp_path / "out")
-    assert main(["reproduce", "maze", "--model", "./nowhere", "--out", out]) == 2
+    assert main(["reproduce", "maze", "--small", "--model", "./nowhere", "--out", out]) == 2
     assert "there is no such folder (of a model)" in capsys.readouterr().err
-    assert main(["reproduce", "maze", "--jobs", "0", "--out", out]) == 2
+    assert main(["reproduce", "maze", "--small", "--jobs", "0", "--out", out]) == 2
     assert "jobs must be 1 or more, not 0" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_of_days_is_said_to_be_one(tmp_path, monkeypatch):
+    arguments = ["reproduce", "maze", "--jobs", "0", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.warns(UserWarning, match="no GPU is seen"):
+        assert main(arguments) == 2
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert main(arguments) == 2  # without a warning, which would be an error here
 
 
 def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, capsys):

@@ -1,6 +1,7 @@
 """`vpo reproduce`: every method side by side, several seeds, on one page."""
 
 import argparse
+import warnings
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,9 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("task", metavar="TASK", help="maze; or toolrl, musique or another task of text")
     command.add_argument("--out", metavar="FOLDER", help="for everything (reproduced/maze-SIZE or reproduced/TASK)")
-    command.add_argument("--small", action="store_true", help="a plan for minutes on a CPU, to see that it works")
+    command.add_argument(
+        "--small", action="store_true", help="minutes on a CPU, to see that it works: who is ahead then is chance"
+    )
     command.add_argument("--jobs", type=int, metavar="N", help="runs at once (8 on a GPU, else 1)")
     plan = command.add_argument_group("the plan", argument_default=argparse.SUPPRESS)
     plan.add_argument("--model", help="to start from: a folder, a name on the hub, embedded")
@@ -84,8 +87,11 @@ def run(options: argparse.Namespace) -> int:
     from vpo.tables import comparison_data, comparison_text
 
     plan = _plan(options)
+    if not (options.small or _on_gpu()):
+        warnings.warn("no GPU is seen, and by default a plan takes days without one; --small: minutes", stacklevel=1)
     folder = Path(options.out or f"reproduced/{plan.folder}")
-    comparison, evaluations, results = reproduce(plan, folder, _jobs() if options.jobs is None else options.jobs)
+    jobs = (8 if _on_gpu() else 1) if options.jobs is None else options.jobs
+    comparison, evaluations, results = reproduce(plan, folder, jobs)
     costs = costs_of(evaluations, results["names"])
     data = {
         **results,
@@ -135,10 +141,11 @@ def _add_numbers(options: Any, /, **meanings: str) -> None:
         options.add_argument(f"--{name.replace('_', '-')}", type=int, metavar="N", help=meaning)
 
 
-def _jobs() -> int:
+def _on_gpu() -> bool:
     import torch
 
-    return 8 if torch.cuda.is_available() else 1
+    found: bool = torch.cuda.is_available()
+    return found
 
 
 def _numbers(text: str) -> tuple[float, ...]:
