@@ -20,6 +20,7 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch, capsys):
 
 def test_a_log_gets_what_is_noted_and_no_number_that_is_not_known(monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: 7))
     with bar("training", 2000) as shown:
         shown.set_postfix_str("loss 0.125")
         shown.update()

@@ -101,8 +101,9 @@ def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, 
                             print(f"{job.folder}: done", file=sys.stderr, flush=True)
                         add(following(job))
                     else:
-                        failed.append(job)
-                        tqdm.write(f"vpo: {job.folder}: failed: {_last_words(job)}", sys.stderr)
+                        words = _last_words(job, killed=(ended.exitcode or 0) < 0)
+                        failed.append(f"{job.folder}: {words}")
+                        tqdm.write(f"vpo: {job.folder}: failed: {words}", sys.stderr)
         except BaseException:
             for _, other in running.values():
                 other.terminate()  # it stops with a checkpoint
@@ -110,7 +111,7 @@ def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, 
                 other.join()
             raise
     if failed:
-        raise InputError(f"{len(failed)} of {len(known)} runs failed: {failed[0].folder}: {_last_words(failed[0])}")
+        raise InputError(f"{len(failed)} of {len(known)} runs failed: {failed[0]}")
 
 
 def _processes() -> Any:
@@ -126,10 +127,10 @@ def _processes() -> Any:
     return context
 
 
-def _last_words(job: Job) -> str:
+def _last_words(job: Job, *, killed: bool) -> str:
     log = _log(job)
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
-    return f"{lines[-1] if lines else 'it was killed'} (see {log})"
+    return f"{'it was killed' if killed or not lines else lines[-1]} (see {log})"
 
 
 def _log(job: Job) -> Path:

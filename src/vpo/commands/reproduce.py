@@ -26,7 +26,7 @@ def add(commands: Commands) -> None:
     command.add_argument("task", metavar="TASK", help="maze; or toolrl, musique or another task of text")
     command.add_argument("--out", metavar="FOLDER", help="for everything (reproduced/maze-SIZE or reproduced/TASK)")
     command.add_argument(
-        "--small", action="store_true", help="minutes on a CPU, to see that it works: who is ahead then is chance"
+        "--small", action="store_true", help="a little of everything, to see that it works: who is ahead then is chance"
     )
     command.add_argument("--jobs", type=int, metavar="N", help="runs at once (8 on a GPU, else 1)")
     plan = command.add_argument_group("the plan", argument_default=argparse.SUPPRESS)
@@ -88,7 +88,8 @@ def run(options: argparse.Namespace) -> int:
 
     plan = _plan(options)
     if not (options.small or _on_gpu()):
-        warnings.warn("no GPU is seen, and by default a plan takes days without one; --small: minutes", stacklevel=1)
+        shorter = "; --small takes minutes" if options.task == "maze" else ""
+        warnings.warn(f"no GPU is seen, and by default a plan takes days without one{shorter}", stacklevel=1)
     folder = Path(options.out or f"reproduced/{plan.folder}")
     jobs = (8 if _on_gpu() else 1) if options.jobs is None else options.jobs
     comparison, evaluations, results = reproduce(plan, folder, jobs)

@@ -160,6 +160,7 @@ def _searched(name: str, job: "SearchJob") -> "Outcome":
     with bar(name, job.request.iterations) as shown:
 
         def show(done: int, solved: int, cases: int) -> None:
+            shown.total = cases if job.request.strategy == "openevolve" else job.request.iterations  # case after case
             shown.set_postfix_str(f"solved {solved} of {cases}")
             shown.update()
 

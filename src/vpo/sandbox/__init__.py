@@ -15,6 +15,8 @@ What it covers:
 
 What it does not cover:
 
+- A process table that nobody tidies: a program that ends itself behind bubblewrap leaves an ended process to the first
+  process of the machine. In a container that must be one that reaps (``docker run --init``).
 - Errors of the kernel. It is shared; who fears them runs the whole judge in a virtual machine.
 - Side channels: how long others take, how full the machine is. Programs on one machine compete for its cores, so that a
   time limit is no fair measure of speed.

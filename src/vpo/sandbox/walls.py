@@ -129,7 +129,6 @@ class Bubblewrap(Wall):
         bwrap = shutil.which("bwrap")
         assert bwrap is not None
         words = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
-        words += ["--as-pid-1"]  # else one more process is inside, which bwrap does not wait for when the program ends
         words += ["--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox"]
         for name, value in ENVIRONMENT.items():
             words += ["--setenv", name, value]
