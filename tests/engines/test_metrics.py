@@ -1,0 +1,34 @@
+"""What is worth watching of a batch."""
+
+import numpy as np
+
+from vpo.engines.metrics import Mean, Scored, metrics
+
+
+def vectors(*rows):
+    return np.asarray(rows, dtype=float)
+
+
+def test_groups_of_different_size_by_hand():
+    # Two rollouts of one answer each are known in the first group, one in the second, none in the third.
+    scored = [vectors([1, 0]), vectors([0, 0.5]), vectors([0.25, 1]), None, None, None]
+    batch = Scored([["a"], ["b"], [None], ["d"], ["e"], ["f"]], scored, [0.5, 0.25, 0.625, None, None, None],
+                   [[0, 1], [2, 3], [4, 5]])  # fmt: skip
+    found = metrics(batch, ["first", "second"], lambda dimensions: np.full(dimensions, 1 / dimensions))
+    assert found["diversity"] == Mean(1.5 + 0.0, 2)  # |1 − 0| + |0 − 0.5|; one answer is as far as nothing from itself
+    assert found["target"] == Mean(0.5 + 0.25 + 0.625, 3)
+    assert found["objective/first"] == Mean(1.25, 3)
+    assert found["objective/second"] == Mean(1.5, 3)
+    assert found["parse_rate"] == Mean(5, 6)
+    assert found["unknown"] == Mean(3, 0)
+    assert found["groups_without_spread"] == Mean(1, 2)
+
+
+def test_problems_of_different_objectives_are_measured_each_in_its_own():
+    batch = Scored([["a", "b"], ["c", "d"]], [vectors([1, 0], [0, 1]), vectors([1, 0, 0], [1, 0, 0])], [0.75, 0.5],
+                   [[0], [1]])  # fmt: skip
+    found = metrics(batch, [], lambda dimensions: np.full(dimensions, 1 / dimensions))
+    assert found["diversity"] == Mean(2.0, 2)
+    np.testing.assert_allclose(found["target"].value, (0.5 + 1 / 3) / 2)
+    # E max(w, 1 − w) is 3/4, and the mean of a weight of three 1/3.
+    np.testing.assert_allclose(found["set_reward"].value, (3 / 4 + 1 / 3) / 2, atol=2e-3)
