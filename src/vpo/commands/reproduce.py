@@ -87,11 +87,12 @@ def run(options: argparse.Namespace) -> int:
     from vpo.tables import comparison_data, comparison_text
 
     plan = _plan(options)
-    if not (options.small or _on_gpu()):
+    on_gpu = _on_gpu()
+    if not (options.small or on_gpu):
         shorter = "; --small takes minutes" if options.task == "maze" else ""
         warnings.warn(f"no GPU is seen, and by default a plan takes days without one{shorter}", stacklevel=1)
     folder = Path(options.out or f"reproduced/{plan.folder}")
-    jobs = (8 if _on_gpu() else 1) if options.jobs is None else options.jobs
+    jobs = (8 if on_gpu else 1) if options.jobs is None else options.jobs
     comparison, evaluations, results = reproduce(plan, folder, jobs)
     costs = costs_of(evaluations, results["names"])
     data = {

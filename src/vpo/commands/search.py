@@ -157,10 +157,10 @@ def _searched(name: str, job: "SearchJob") -> "Outcome":
     """Search, as far as that is not done, and return what it came to."""
     from vpo.search.run import search_into
 
-    with bar(name, job.request.iterations) as shown:
+    with bar(name, None) as shown:
 
-        def show(done: int, solved: int, cases: int) -> None:
-            shown.total = cases if job.request.strategy == "openevolve" else job.request.iterations  # case after case
+        def show(total: int, solved: int, cases: int) -> None:
+            shown.total = total
             shown.set_postfix_str(f"solved {solved} of {cases}")
             shown.update()
 

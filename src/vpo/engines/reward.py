@@ -6,7 +6,6 @@ It is written for `trl.GRPOTrainer`; the engines of other trainers call the same
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -256,9 +255,7 @@ class RewardFunction:
             empty = np.zeros((self.method.answers, self.grader.dimensions(rows[start])))
             groups.append(np.stack([empty if matrix is None else matrix for matrix in scored[start : start + size]]))
         valid_PG = np.asarray([matrix is not None for matrix in scored]).reshape(-1, size)
-        target_of = cache(self.target_of)
-        targets = [target_of(group.shape[-1]) for group in groups]
-        found_PG = advantages(self.method, groups, target=targets, valid=valid_PG)
+        found_PG = advantages(self.method, groups, target=self.target, valid=valid_PG)
         return [
             advantage if known else None
             for advantage, known in zip(found_PG.ravel().tolist(), valid_PG.ravel(), strict=True)
@@ -290,8 +287,10 @@ class RewardFunction:
 
     def _look_below_zero(self, scored: Sequence[Floats | None]) -> None:
         """Warn, once, of scores that it is better to have no answer than to have."""
+        if self.below_zero:
+            return
         known = [matrix.ravel() for matrix in scored if matrix is not None]
-        if self.below_zero or not known or np.concatenate(known).min() >= 0:
+        if not known or np.concatenate(known).min() >= 0:
             return
         self.below_zero = True
         warnings.warn(

@@ -161,7 +161,7 @@ def evaluator(settings: str) -> Callable[[str], dict[str, float]]:
 
 
 def evolve(
-    projects: Sequence[Project], task: Task[Any], settings: Settings, log: Log, show: Callable[[int, int], None]
+    projects: Sequence[Project], task: Task[Any], settings: Settings, log: Log, show: Callable[[int], None]
 ) -> None:
     """Let OpenEvolve search each case, one after another, and write what came of it into the log.
 
@@ -170,13 +170,13 @@ def evolve(
         task: of all of them.
         settings: of the search.
         log: of the search.
-        show: told after each case how many are done, and how many are solved.
+        show: told after each case how many are solved.
     """
     rows: list[dict[str, Any]] = []
     found: list[dict[str, Any]] = []
     steps = settings.iterations * settings.per_iteration
     steps = min([steps, *(most * UNITS[unit](settings) for unit, most in settings.budget.items())])
-    for place, project in enumerate(projects):
+    for project in projects:
         if not _done(project, steps):
             project.write(task, settings)
             _run(project, settings, steps)
@@ -184,7 +184,7 @@ def evolve(
         rows += generations
         found += candidates
         log.replace(rows, found)  # the projects have it all
-        show(place + 1, len({row["case"] for row in found if row["solved"]}))
+        show(len({row["case"] for row in found if row["solved"]}))
 
 
 # What one of a budget's units is worth in children.

@@ -179,7 +179,8 @@ def search_into(folder: Path, request: Request, show: Callable[[int, int, int], 
     Args:
         folder: for the log.
         request: what to do.
-        show: told after each iteration how many are done, how many cases are solved, and how many there are.
+        show: told after each iteration (of OpenEvolve: case) how many there will be, how many cases are solved, and
+            how many cases there are.
     """
     parts = prepare(request)
     made = _strategy(request, parts.operators)
@@ -218,8 +219,8 @@ def _search(
     try:
         writer = _writer(request, parts.found, parts.sampling)
         search = Search(writer, parts.task, parts.cases, made, judge, log, parts.settings)
-        for done, solved in enumerate(search.run(), start=1):
-            show(done, solved, len(parts.cases))
+        for solved in search.run():
+            show(request.iterations, solved, len(parts.cases))
     finally:
         judge.close()
 
@@ -241,7 +242,7 @@ def _let_openevolve(
         for number, case in enumerate(parts.cases)
     ]
     count = len(projects)
-    openevolve.evolve(projects, parts.task, parts.settings, log, lambda done, solved: show(done, solved, count))
+    openevolve.evolve(projects, parts.task, parts.settings, log, lambda solved: show(count, solved, count))
 
 
 def _went_through(folder: Path, request: Request) -> bool:
@@ -293,7 +294,7 @@ def _located(request: Request) -> tuple[Located, int]:
     return found, request.answers or (found.format.answers if found.format else 1)
 
 
-def _silent(done: int, solved: int, cases: int) -> None:
+def _silent(total: int, solved: int, cases: int) -> None:
     """Show nothing."""
 
 
