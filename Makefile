@@ -88,9 +88,10 @@ $(VERL)/.ready: $(VERL)/.packages pyproject.toml
 test-verl: $(VERL)/.ready  ## run the tests of verl's engine, with verl itself
 	$(VERL)/bin/python -m pytest -W ignore tests/engines/verl
 
-lint: $(READY)  ## check style
+lint: $(READY)  ## check style, and which package imports which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 types: $(READY)  ## check types
 	$(BIN)/mypy

@@ -8,8 +8,9 @@ import json
 import time
 from unittest import mock
 
-from vpo import generate
-from vpo.policies import Policy, embedded, load
+from vpo.models import generate
+from vpo.models.locate import embedded
+from vpo.models.policy import Policy, load
 
 
 def milliseconds(policy: Policy, prompts: list[list[dict[str, str]]], tokens: int, *, shared: bool) -> float:

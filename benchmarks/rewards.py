@@ -58,8 +58,8 @@ def answers_to_score() -> list[Item]:
 
 def measures() -> list[object]:
     """Return length and readability; a format in place of the latter where textstat is not there."""
-    from vpo.errors import InputError
     from vpo.rewards import Readability
+    from vpo.util.errors import InputError
 
     try:
         return [Length("short", most=30), Readability("plain")]

@@ -15,10 +15,10 @@ from pathlib import Path
 from random import Random
 
 from timing import report
-from vpo.progress import progress
 from vpo.sandbox import Case, Limits, Program, Sandbox
 from vpo.tasks.code import CodeTask
 from vpo.tasks.code.problem import programs
+from vpo.util.progress import progress
 
 ROOMY = Limits(test_seconds=60, seconds=300, memory_mb=1024, output_bytes=16_000_000)
 HASTY = Limits(test_seconds=0.5, seconds=1.0)

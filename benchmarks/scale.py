@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from vpo.answers import write
 from vpo.engines.reward import RewardFunction, reward_function
-from vpo.processes import leave
+from vpo.tasks.answers import write
+from vpo.util.processes import leave
 
 ROLLOUTS, ANSWERS, OBJECTIVES, GROUP = 8_192, 5, 16, 8
 WORDS = 150  # of an answer, some 200 tokens

@@ -7,7 +7,7 @@ from copy import deepcopy
 from random import Random
 
 from timing import seconds, show
-from vpo.answers import parse
+from vpo.tasks.answers import parse
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.maze.oracle import oracle
 from vpo.tasks.maze.world import make_maze

@@ -14,7 +14,8 @@ from transformers import PrinterCallback
 from trl import GRPOTrainer
 
 from vpo.engines.trl import grpo_config, reward_function, task_dataset
-from vpo.policies import embedded, load
+from vpo.models.locate import embedded
+from vpo.models.policy import load
 from vpo.tasks.maze import MazeTask
 
 GROUP = 8

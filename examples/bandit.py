@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import vpo
+from vpo.evaluation.pools import write_pool
 from vpo.methods import get
-from vpo.pools import write_pool
 
 OBJECTIVES = ("correct", "fast", "short", "safe")
 PLANS = 24

@@ -23,13 +23,13 @@ import numpy as np
 
 from vpo import geometry, read_pool, set_reward
 from vpo.core.geometry import simplex_shares
-from vpo.core.simplex import Floats
-from vpo.decompose import decompose
-from vpo.decomposition_text import name_of
-from vpo.diagnose import diagnose
-from vpo.objective_sets import all_of
-from vpo.pools import Pool
-from vpo.ratings import read_ratings
+from vpo.core.types import Floats
+from vpo.evaluation.decompose import decompose
+from vpo.evaluation.decomposition_text import name_of
+from vpo.evaluation.diagnose import diagnose
+from vpo.evaluation.objective_sets import all_of
+from vpo.evaluation.pools import Pool
+from vpo.evaluation.ratings import read_ratings
 
 WINS, LOSES = "#c2410c", "#94a3b8"
 COLOURS = ("#1d4ed8", "#c2410c", "#15803d", "#7c3aed", "#0f766e", "#a16207")

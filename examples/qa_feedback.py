@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo import write_pool
-from vpo.row_files import read_rows
+from vpo.util.row_files import read_rows
 
 ANSWERS = range(1, 5)
 LONG = 200  # words

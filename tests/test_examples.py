@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_measure import make_pool
+from tests.evaluation.test_measure import make_pool
 from vpo import read_pool
-from vpo.diagnose import diagnose
-from vpo.row_files import write_rows
+from vpo.evaluation.diagnose import diagnose
+from vpo.util.row_files import write_rows
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

@@ -25,9 +25,9 @@ from vpo.core import (
     pass_at_k,
     set_reward,
 )
-from vpo.errors import InputError
+from vpo.evaluation.pools import read_pool, write_pool
 from vpo.methods import advantages
-from vpo.pools import read_pool, write_pool
+from vpo.util.errors import InputError
 
 __version__ = "0.1.0"
 

@@ -1,6 +1,6 @@
 """`python -m vpo` is `vpo`."""
 
-from vpo.cli import main
-from vpo.processes import end
+from vpo.cli.main import main
+from vpo.util.processes import end
 
 end(main())

@@ -15,8 +15,8 @@ from trl import GRPOTrainer
 from tests.engines.letters import LettersTask
 from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.engines.trl import grpo_config, reward_function, task_dataset
-from vpo.errors import InputError
 from vpo.methods import METHODS, get
+from vpo.util.errors import InputError
 
 G, LONGEST = 4, 12
 SPLIT, WHOLE = 3, 4  # groups over two processes: of three the second is split

@@ -6,9 +6,9 @@ from textwrap import dedent
 import numpy as np
 
 from vpo import advantages
-from vpo.answers import write
 from vpo.engines.reward import reward_function
 from vpo.methods import METHODS, get
+from vpo.tasks.answers import write
 
 OBJECTIVES = ["correct", "short"]
 SOLUTIONS = {"first": "4", "second": "8"}

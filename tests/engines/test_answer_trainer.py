@@ -9,10 +9,10 @@ from tests.engines.letters import own_reward
 from tests.engines.test_trl import G, P, run_trainer
 from tests.engines.tiny import save_tiny_model
 from vpo import advantages
-from vpo.answers import write
 from vpo.engines.answer_tokens import answer_advantages, answer_of_tokens
 from vpo.engines.answer_trainer import AnswerTrainer
-from vpo.errors import InputError
+from vpo.tasks.answers import write
+from vpo.util.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -68,7 +68,7 @@ def tokenizers(tiny):
 
 
 def load_tokenizer():
-    from vpo.policies.maze import make_tokenizer
+    from vpo.models.maze import make_tokenizer
 
     return make_tokenizer()
 

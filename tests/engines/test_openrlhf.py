@@ -22,11 +22,11 @@ from tests.engines.plugged import (
     plugin,
     score,
 )
-from vpo.answers import write
 from vpo.engines.metrics import names
 from vpo.engines.openrlhf import Together, agent, columns_of, pay
 from vpo.engines.reward import reward_function
 from vpo.methods import METHODS
+from vpo.tasks.answers import write
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 

@@ -9,12 +9,12 @@ from tests.engines.test_trl import run_trainer
 from tests.engines.tiny import save_tiny_model
 from tests.tasks.ragged import BitsTask
 from vpo import advantages
-from vpo.answers import write
 from vpo.engines.answer_tokens import answer_advantages
 from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.engines.trl import reward_function, task_dataset
 from vpo.methods import METHODS, get
 from vpo.methods.group import centre, z_score
+from vpo.tasks.answers import write
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 

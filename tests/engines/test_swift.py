@@ -19,11 +19,11 @@ from tests.engines.plugged import (
     score,
 )
 from vpo import advantages
-from vpo.answers import write
 from vpo.engines.reward import RewardFunction, reward_function
 from vpo.engines.swift import check_arguments, pay, register
 from vpo.methods import METHODS
-from vpo.policies import embedded
+from vpo.models.locate import embedded
+from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages

@@ -12,12 +12,12 @@ from datasets import Dataset, DatasetDict
 from tests.engines.letters import letters, own_reward
 from tests.engines.tiny import save_tiny_model
 from vpo import advantages, set_reward
-from vpo.answers import write
 from vpo.engines.rows import text_of
 from vpo.engines.trl import ask_for, check, grpo_config, reward_function, task_dataset
-from vpo.errors import InputError
 from vpo.methods import METHODS, get
+from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
+from vpo.util.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 

@@ -12,10 +12,10 @@ from tests.engines.letters import letters, own_reward
 from tests.engines.plugged import OBJECTIVES, paid_by, plugin, score
 from tests.search.endpoint import endpoint
 from vpo import set_reward
-from vpo.answers import write
 from vpo.engines.metrics import names
 from vpo.engines.reward import reward_function
 from vpo.engines.verifiers import hook
+from vpo.tasks.answers import write
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.test_compare import make_evaluation
-from vpo.evaluations import read_evaluation
-from vpo.measure import compare_groups
+from tests.evaluation.test_compare import make_evaluation
+from vpo.evaluation.evaluations import read_evaluation
+from vpo.evaluation.measure import compare_groups
 from vpo.report.curves import curves_of
 from vpo.report.data import _answers, _positions, _training, page_data
 from vpo.report.page import write_page

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("transformers")
 
 from tests.report.test_page import needs_browser, opened
-from vpo.cli import main
+from vpo.cli.main import main
 from vpo.search.outcome import families_of, read_outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages

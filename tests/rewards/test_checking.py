@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from vpo.cli import main
+from vpo.cli.main import main
 
 REWARDS = """
 [size]

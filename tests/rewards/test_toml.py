@@ -3,9 +3,9 @@
 import pytest
 
 from tests.rewards.small import HEADS, item, save_classifier
-from vpo.cli import main
+from vpo.cli.main import main
+from vpo.rewards.chat import ChatTask
 from vpo.rewards.toml import read_vector
-from vpo.tasks.chat import ChatTask
 
 GOOD = """
 concurrent = 2

@@ -13,10 +13,10 @@ from tests.engines.tiny import save_tiny_model
 from tests.rewards.judged import fine
 from tests.rewards.small import save_classifier
 from tests.search.endpoint import endpoint
-from tests.trained import stop_after
-from vpo.cli import main
+from tests.training.trained import stop_after
+from vpo.cli.main import main
 from vpo.rewards.prompts import PromptTask
-from vpo.runs import Run
+from vpo.training.runs import Run
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 

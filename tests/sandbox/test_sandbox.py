@@ -15,9 +15,9 @@ import pytest
 
 import vpo.sandbox
 from tests.sandbox.world import processes_with
-from vpo.errors import InputError
 from vpo.sandbox import Case, Limits, Outcome, Program, Sandbox, candidates, shared, trouble
 from vpo.sandbox.walls import ENVIRONMENT, WALLS, Bubblewrap, Unwalled
+from vpo.util.errors import InputError
 
 LIMITS = Limits(test_seconds=1.0, seconds=4.0, memory_mb=256)
 SLOW_SECOND = "import time\ndef f(x):\n    time.sleep(0.4 * (x == 1))\n    return x\n"

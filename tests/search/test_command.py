@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from vpo.cli import main
+from vpo.cli.main import main
 from vpo.search.outcome import read_outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vpo.answers import write
 from vpo.search.judge import Item, Judge, Source, _text
 from vpo.tasks import get
+from vpo.tasks.answers import write
 
 TASK = """
 import os, subprocess, time

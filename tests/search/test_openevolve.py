@@ -12,10 +12,10 @@ import pytest
 pytest.importorskip("openevolve")
 
 from tests.search.endpoint import endpoint
-from vpo.answers import write
 from vpo.search.log import CANDIDATES, GENERATIONS
 from vpo.search.openevolve import evaluator
 from vpo.search.run import Request, search_into
+from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
 
 TASK = MazeTask(size=7)

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("openevolve")
 
 from tests.search.endpoint import endpoint
-from vpo.answers import write
+from vpo.tasks.answers import write
 
 # In the style of OpenEvolve's example of function minimisation: a program returns a point, judged by how low it is.
 PROGRAM = "def search():\n    return 3.0, 3.0\n"

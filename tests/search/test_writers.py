@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("openai")
 
 from tests.search.endpoint import dripping, endpoint
-from vpo.generate import Sampling
+from vpo.models.generate import Sampling
 from vpo.search.log import CANDIDATES, GENERATIONS
 from vpo.search.operators import Ask
 from vpo.search.run import Request, search_into

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.tasks import code_rows
 from tests.tasks.watched import WatchedSandbox, only, task_on
 from vpo import set_reward
-from vpo.answers import write
+from vpo.evaluation.score import Completion, Tally, scored_rows
 from vpo.sandbox.verdicts import Case, Outcome, Verdict
-from vpo.score import Completion, Tally, scored_rows
+from vpo.tasks.answers import write
 from vpo.tasks.code import CodeTask
 from vpo.tasks.code.answers import fenced, program_form, read_program
 from vpo.tasks.code.problem import Check, Draft, chosen

@@ -10,7 +10,6 @@ from random import Random
 import pytest
 
 from tests.tasks.test_countdown import brute_force
-from vpo.errors import InputError
 from vpo.tasks.code import CodeTask
 from vpo.tasks.code.asserts import checks_of
 from vpo.tasks.code.problem import programs
@@ -20,6 +19,7 @@ from vpo.tasks.math.countdown import CountdownTask
 from vpo.tasks.math.gsm8k import Gsm8kTask, wrong_equations
 from vpo.tasks.musique import MusiqueTask
 from vpo.tasks.toolrl import ToolrlTask
+from vpo.util.errors import InputError
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

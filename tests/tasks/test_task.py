@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.tasks.rows import eureqa_row, musique_row, toolrl_row
 from vpo import advantages, set_reward
-from vpo.answers import write
 from vpo.tasks import find, get, names, register, settings_of
+from vpo.tasks.answers import write
 from vpo.tasks.eureqa import EureqaTask
 from vpo.tasks.eureqa import _problem as eureqa_problem
 from vpo.tasks.math.competition import CompetitionTask

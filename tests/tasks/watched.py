@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from vpo.errors import InputError
 from vpo.sandbox import Output, shared
 from vpo.sandbox.verdicts import Outcome, Verdict
 from vpo.tasks.code import CodeTask
+from vpo.util.errors import InputError
 
 BROKEN = Verdict(Outcome.ERROR, detail="told to")
 

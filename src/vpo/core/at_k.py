@@ -7,23 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from vpo.core.arrays import (
-    Array,
-    ArrayLike,
-    as_array,
-    as_booleans,
-    check_finite,
-    check_rank,
-    from_numpy,
-    namespace,
-    narrow,
-    shape,
-    to_numpy,
-    whole_number,
-    widen,
-)
-from vpo.core.simplex import Floats
-from vpo.errors import InputError
+from vpo.core.arrays import as_array, from_numpy, namespace, narrow, shape, to_numpy, widen
+from vpo.core.checks import as_booleans, check_finite, check_rank, whole_number
+from vpo.core.types import Array, ArrayLike, Floats
+from vpo.util.errors import InputError
 
 
 def best_at_k(scores: ArrayLike, k: int | Sequence[int]) -> Array:

@@ -4,17 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vpo.core.arrays import (
-    Array,
-    ArrayLike,
-    as_pools,
-    from_numpy,
-    namespace,
-    shape,
-    to_numpy,
-    widen,
-)
+from vpo.core.arrays import from_numpy, namespace, shape, to_numpy, widen
+from vpo.core.checks import as_pools
 from vpo.core.set_reward import set_reward
+from vpo.core.types import Array, ArrayLike
 
 # Slightly below the worst score, so that an answer that is best at one objective and worst at the others counts.
 HYPERVOLUME_REFERENCE = -0.1

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vpo.core.arrays import Array, ArrayLike, as_pools, from_numpy, namespace, shape, to_numpy, widen
+from vpo.core.arrays import from_numpy, namespace, shape, to_numpy, widen
+from vpo.core.checks import as_pools
 from vpo.core.set_reward import set_reward
-from vpo.core.simplex import Concentration, Floats, directions, expected_weights
+from vpo.core.simplex import Concentration, directions, expected_weights
+from vpo.core.types import Array, ArrayLike, Floats
 
 # Answers this close under a weighting share it.
 _TIE = 1e-9

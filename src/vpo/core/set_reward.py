@@ -6,25 +6,12 @@ from functools import partial
 import numpy as np
 from array_api_compat import device
 
-from vpo.core.arrays import (
-    Array,
-    ArrayLike,
-    Namespace,
-    as_array,
-    as_booleans,
-    check_finite,
-    check_rank,
-    check_weights,
-    from_numpy,
-    namespace,
-    narrow,
-    shape,
-    to_numpy,
-    widen,
-)
+from vpo.core.arrays import as_array, from_numpy, namespace, narrow, shape, to_numpy, widen
+from vpo.core.checks import as_booleans, check_finite, check_rank, check_weights
 from vpo.core.simplex import Concentration
 from vpo.core.simplex import directions as fixed_directions
-from vpo.errors import InputError
+from vpo.core.types import Array, ArrayLike, Namespace
+from vpo.util.errors import InputError
 
 # Scores of one block, directions × sets, kept at a time: what fits a CPU's cache; enough to fill a GPU.
 _BLOCK_ON_CPU = 2**16

@@ -7,14 +7,14 @@ import hashlib
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from vpo.core.arrays import whole_number
-from vpo.errors import InputError
+from vpo.core.checks import whole_number
+from vpo.core.types import Floats
+from vpo.util.errors import InputError
 
-Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Concentration: TypeAlias = float | Sequence[float]
 
 # Worst error of the set reward found by adversarial search against the closed form, M = 2, rewards in

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from vpo.answers import parts
-from vpo.core.simplex import Floats
+from vpo.core.types import Floats
 from vpo.methods.group import z_score
+from vpo.tasks.answers import parts
 
 
 def answer_advantages(earned_BM: Floats, group: int) -> Floats:

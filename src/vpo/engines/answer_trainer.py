@@ -14,7 +14,7 @@ from trl import GRPOTrainer
 
 from vpo.engines.answer_tokens import answer_advantages, answer_of_tokens
 from vpo.engines.reward import RewardFunction
-from vpo.errors import InputError
+from vpo.util.errors import InputError
 
 
 class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is not looked into

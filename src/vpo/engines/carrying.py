@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vpo.errors import InputError
 from vpo.methods import Method
+from vpo.util.errors import InputError
 
 
 def check_one_reward(method: Method, trainer: str) -> None:

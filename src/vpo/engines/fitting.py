@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from vpo.errors import InputError
 from vpo.methods import Method
+from vpo.util.errors import InputError
 
 if TYPE_CHECKING:
     from trl import GRPOConfig

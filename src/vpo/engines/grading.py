@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from vpo import answers as protocol
-from vpo.core.simplex import Floats
-from vpo.errors import InputError
+from vpo.core.types import Floats
 from vpo.tasks import Task, Vector
+from vpo.tasks import answers as protocol
+from vpo.util.errors import InputError
 
 Scorer: TypeAlias = Callable[..., float | Sequence[float] | Mapping[str, float] | None]
 Answers: TypeAlias = list[str | None]

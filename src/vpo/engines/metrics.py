@@ -8,7 +8,7 @@ import numpy as np
 
 from vpo.core.diversity import pairwise_l1
 from vpo.core.set_reward import set_reward
-from vpo.core.simplex import Floats
+from vpo.core.types import Floats
 from vpo.engines.grading import Answers
 
 T = TypeVar("T")

@@ -29,7 +29,7 @@ import numpy as np
 from vpo.engines.carrying import check_one_reward, filled
 from vpo.engines.metrics import names
 from vpo.engines.reward import RewardFunction
-from vpo.errors import InputError
+from vpo.util.errors import InputError
 
 # What OpenRLHF keeps of a sample: its tokens, and what it was paid.
 Output: TypeAlias = dict[str, Any]

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from vpo import answers as protocol
 from vpo.engines.grading import TaskGrader
-from vpo.errors import InputError
+from vpo.tasks import answers as protocol
+from vpo.util.errors import InputError
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -11,20 +11,21 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from vpo.core.arrays import as_array, check_weights, whole_number
-from vpo.core.simplex import Floats
+from vpo.core.arrays import as_array
+from vpo.core.checks import check_weights, whole_number
+from vpo.core.types import Floats
 from vpo.engines.fitting import check, check_trainer
 from vpo.engines.grading import Answers, Grader, OwnGrader, Scorer, TaskGrader
 from vpo.engines.metrics import Mean, Scored, given, mean, merged, metrics
 from vpo.engines.prompts import DEPLOYED
 from vpo.engines.rows import Slice, key_of, rows_of, text_of
-from vpo.errors import InputError
 from vpo.methods import Method, advantages, drawn_weighting, get, warn_alone
 from vpo.methods.goal_conditioned import GoalConditioned
 from vpo.methods.group import Group
 from vpo.methods.grpo import Grpo
-from vpo.processes import gathered, together
 from vpo.tasks import Task
+from vpo.util.errors import InputError
+from vpo.util.processes import gathered, together
 
 # What is shown every scored batch of this process: the steps done before it, the rows of the data set, the completions,
 # their scores.

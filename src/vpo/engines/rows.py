@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from vpo.core.simplex import Floats
+from vpo.core.types import Floats
 from vpo.engines.grading import Answers
 from vpo.engines.prompts import DEPLOYED
 

@@ -20,7 +20,7 @@ from vpo.engines.carrying import check_one_reward, filled
 from vpo.engines.fitting import check
 from vpo.engines.metrics import names
 from vpo.engines.reward import RewardFunction
-from vpo.errors import InputError
+from vpo.util.errors import InputError
 
 
 def register(reward: RewardFunction) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from vpo.engines.carrying import check_one_reward
 from vpo.engines.reward import RewardFunction
-from vpo.errors import InputError
+from vpo.util.errors import InputError
 
 
 def hook(reward: RewardFunction) -> Callable[[Any, Any], Awaitable[float]]:

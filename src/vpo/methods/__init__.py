@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from vpo.core.arrays import Array, ArrayLike
-from vpo.errors import InputError, nearest
+from vpo.core.types import Array, ArrayLike
 from vpo.methods.batch import Batch, batch_advantages
 from vpo.methods.dr_grpo import DrGrpo
 from vpo.methods.gdpo import Gdpo
@@ -22,6 +21,7 @@ from vpo.methods.multi_rlvr import MultiRlvr
 from vpo.methods.random_weighting import RandomWeighting
 from vpo.methods.vpo import Vpo
 from vpo.methods.vpo_anchored import VpoAnchored
+from vpo.util.errors import InputError, nearest
 
 METHODS: dict[str, type[Method]] = {
     method.name: method

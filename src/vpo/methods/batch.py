@@ -7,24 +7,11 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from vpo.core.arrays import (
-    Array,
-    ArrayLike,
-    as_array,
-    as_booleans,
-    check_finite,
-    check_rank,
-    check_weights,
-    from_numpy,
-    namespace,
-    narrow,
-    shape,
-    to_numpy,
-    whole_number,
-    widen,
-)
-from vpo.errors import InputError
+from vpo.core.arrays import as_array, from_numpy, namespace, narrow, shape, to_numpy, widen
+from vpo.core.checks import as_booleans, check_finite, check_rank, check_weights, whole_number
+from vpo.core.types import Array, ArrayLike
 from vpo.methods.group import Group, Method
+from vpo.util.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vpo.core.arrays import Array
+from vpo.core.types import Array
 from vpo.methods.group import Group, centre
 from vpo.methods.grpo import Grpo
 

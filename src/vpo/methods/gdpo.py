@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vpo.core.arrays import Array, namespace
+from vpo.core.arrays import namespace
+from vpo.core.types import Array
 from vpo.methods.group import EPSILON, Group, z_score
 from vpo.methods.grpo import Grpo
 

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vpo.core.arrays import Array, from_numpy, namespace, shape, whole_number, widen
-from vpo.core.simplex import Concentration, Floats, dirichlet
-from vpo.errors import InputError
+from vpo.core.arrays import from_numpy, namespace, shape, widen
+from vpo.core.checks import whole_number
+from vpo.core.simplex import Concentration, dirichlet
+from vpo.core.types import Array, Floats
+from vpo.util.errors import InputError
 
 # Added to a standard deviation before dividing by it, as TRL does.
 EPSILON = 1e-4

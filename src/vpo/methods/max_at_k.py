@@ -6,11 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from vpo.core.arrays import Array, from_numpy, namespace, shape, whole_number
-from vpo.core.simplex import Floats
-from vpo.errors import InputError
+from vpo.core.arrays import from_numpy, namespace, shape
+from vpo.core.checks import whole_number
+from vpo.core.types import Array, Floats
 from vpo.methods.group import Group, centre
 from vpo.methods.grpo import Grpo
+from vpo.util.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)

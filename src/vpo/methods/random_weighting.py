@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vpo.core.arrays import Array
 from vpo.core.simplex import Concentration, check_concentration
+from vpo.core.types import Array
 from vpo.methods.group import Group, Method
 
 

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vpo.core.arrays import Array, shape, whole_number
+from vpo.core.arrays import shape
+from vpo.core.checks import whole_number
 from vpo.core.set_reward import set_reward
 from vpo.core.simplex import Concentration, check_concentration, dirichlet
+from vpo.core.types import Array
 from vpo.methods.group import Group, Method
 
 

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vpo.core.arrays import Array, namespace, shape
-from vpo.errors import InputError
+from vpo.core.arrays import namespace, shape
+from vpo.core.types import Array
 from vpo.methods.group import Group
 from vpo.methods.vpo import Vpo
+from vpo.util.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from vpo.budgets import Grid
-from vpo.errors import InputError
-from vpo.files import replacing
-from vpo.measure import Comparison, curve_table, intervals, mean_table
-from vpo.pools import Pool
+from vpo.evaluation.budgets import Grid
+from vpo.evaluation.measure import Comparison, curve_table, intervals, mean_table
+from vpo.evaluation.pools import Pool
+from vpo.util.errors import InputError
+from vpo.util.files import replacing
 
 POINTS = 40  # of a curve, at most
 BUDGETS = ("answers", "generations", "tokens")

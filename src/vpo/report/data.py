@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from vpo.core.at_k import Interval
-from vpo.core.simplex import Floats
-from vpo.costs import Cost, cost_of
-from vpo.errors import InputError
-from vpo.evaluations import Evaluation, has_own, task_of
-from vpo.measure import ORACLE, Comparison, Key, Measure
-from vpo.pools import ProblemPool
+from vpo.core.targets import weights_for
+from vpo.core.types import Floats
+from vpo.evaluation.evaluations import Evaluation, has_own, task_of
+from vpo.evaluation.measure import ORACLE, Comparison, Key, Measure
+from vpo.evaluation.pools import ProblemPool
+from vpo.evaluation.tables import target_text, title_of
 from vpo.report.curves import Curve
-from vpo.runs import Run
-from vpo.tables import target_text, title_of
-from vpo.targets import weights_for
 from vpo.tasks import Task
+from vpo.training.costs import Cost, cost_of
+from vpo.training.runs import Run
+from vpo.util.errors import InputError
 
 MIXES = np.linspace(0.02, 0.98, 25)  # of two objectives; not 0 and 1, where the other one would not break ties
 STEPS_SHOWN = 100

@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from vpo.files import write_text
+from vpo.util.files import write_text
 
 
 def write_page(path: Path, data: Mapping[str, Any]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from vpo.errors import InputError
 from vpo.search.outcome import UNITS, Outcome, families_of, only_solved
 from vpo.tasks import Task, get
+from vpo.util.errors import InputError
 
 MARKS = (1, 2, 3, 5, 10, 25, 50, 100, 200, 500, 1000)
 KINDS = 5  # of failures that are shown

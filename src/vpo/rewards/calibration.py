@@ -16,10 +16,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from vpo.core.simplex import Floats
-from vpo.errors import InputError, nearest, one_line
+from vpo.core.types import Floats
 from vpo.rewards.rows import read_items
 from vpo.rewards.scorer import Item, Scores
+from vpo.util.errors import InputError, nearest, one_line
 
 LEVELS = 101  # quantiles that are kept of a reference set: each hundredth
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from vpo.errors import InputError
 from vpo.rewards.rows import read_items
 from vpo.rewards.toml import read_vector
-from vpo.tables import aligned
+from vpo.util.errors import InputError
+from vpo.util.text import aligned
 
 LEVELS = {"least": 0.0, "lower": 0.25, "median": 0.5, "upper": 0.75, "most": 1.0}
 

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vpo.core.simplex import Floats
-from vpo.errors import InputError
+from vpo.core.types import Floats
 from vpo.rewards.calibration import Calibrated
 from vpo.rewards.inference import Scoring
 from vpo.rewards.scorer import Item, Scores
+from vpo.util.errors import InputError
 
 POOLINGS = ("mean", "cls")
 KEPT = 10_000  # embeddings of references, which come again in every epoch

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vpo.core.simplex import Floats
-from vpo.errors import InputError
-from vpo.files import module_of
+from vpo.core.types import Floats
 from vpo.rewards.calibration import Calibrated
 from vpo.rewards.rows import text_of
 from vpo.rewards.scorer import Item, Scores
+from vpo.util.errors import InputError
+from vpo.util.files import module_of
 
 FORMS = ("auto", "text", "messages")
 # What TRL has of a whole completion, and nobody has of one answer of it.

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vpo.core.arrays import batches_by_length, whole_number
-from vpo.errors import InputError, one_line
+from vpo.core.checks import whole_number
+from vpo.util.batches import batches_by_length
+from vpo.util.errors import InputError, one_line
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 ROWS = 4096  # of weights that are hashed at a time: torch makes a copy of them in 64 bits

@@ -17,12 +17,12 @@ from queue import Empty, SimpleQueue
 from typing import Any, ClassVar, TypeAlias
 from urllib.parse import urlsplit
 
-from vpo.endpoint import RATE_LIMITED, Endpoint, Line, Reply, UnansweredError, check_asks, retried
-from vpo.errors import InputError, one_line
 from vpo.rewards.judge_cache import Book, Cache
 from vpo.rewards.judge_limits import DOWN, Breaker, Spending
 from vpo.rewards.judge_questions import TOO_LONG, Question, ReplyError, shown
 from vpo.rewards.scorer import Item, Scores
+from vpo.util.endpoint import RATE_LIMITED, Endpoint, Line, Reply, UnansweredError, check_asks, retried
+from vpo.util.errors import InputError, one_line
 
 OF_THE_ASK = (400, 413, 422)  # statuses that say something of the ask, and nothing of the endpoint
 OUT_OF_TIME = "out of time"

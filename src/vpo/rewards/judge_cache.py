@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from vpo.errors import InputError
+from vpo.util.errors import InputError
 
 FILE = "judge.sqlite"
 PATIENCE = 10.0  # seconds for others to finish what they write

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from vpo.endpoint import UnansweredError
+from vpo.util.endpoint import UnansweredError
 
 REQUESTS_SPENT = "request limit reached"
 TOKENS_SPENT = "token limit reached"

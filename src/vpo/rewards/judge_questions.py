@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, TypeAlias
 
-from vpo.files import storable
 from vpo.tasks import Message
+from vpo.util.files import storable
 
 Scale: TypeAlias = tuple[float, float]
 

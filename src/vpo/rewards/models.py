@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vpo.core.simplex import Floats
-from vpo.errors import InputError, one_line
+from vpo.core.types import Floats
 from vpo.rewards.calibration import Calibrated
 from vpo.rewards.inference import Scoring
 from vpo.rewards.rows import text_of
 from vpo.rewards.scorer import Item, Scores
+from vpo.util.errors import InputError, one_line
 
 FORMS = ("auto", "chat", "pair", "answer")
 SIGNS_A_TOKEN = 16  # on average at most, of texts that are too long: what is before them is not read anyway

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vpo.errors import InputError
 from vpo.rewards.rows import messages_of
 from vpo.rewards.scorer import Item
 from vpo.rewards.vector import Vector
-from vpo.row_files import read_rows
 from vpo.tasks.data import unique
 from vpo.tasks.task import Message, Objective, Task, check_split, take
 from vpo.tasks.task import Vector as Numbers
+from vpo.util.errors import InputError
+from vpo.util.row_files import read_rows
 
 HELD_OUT = 10  # where nothing else is said, each tenth prompt is for testing
 SPLITS = ("train", "test", "all")

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vpo.errors import InputError
 from vpo.rewards.scorer import Item
-from vpo.row_files import read_rows
 from vpo.tasks import Message
+from vpo.util.errors import InputError
+from vpo.util.row_files import read_rows
 
 
 def messages_of(prompt: Any, place: str) -> list[Message]:

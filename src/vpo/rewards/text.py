@@ -6,10 +6,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from vpo.core.simplex import Floats
-from vpo.errors import InputError, nearest
+from vpo.core.types import Floats
 from vpo.rewards.calibration import Calibrated
 from vpo.rewards.scorer import Item, Scores
+from vpo.util.errors import InputError, nearest
 
 # Measures of textstat, with what scores 0 and what scores 1 where nothing is said: grades of school, and the like.
 MEASURES: dict[str, tuple[float, float]] = {

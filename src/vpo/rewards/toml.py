@@ -20,10 +20,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from vpo.config import fits, kind_name
-from vpo.errors import InputError, nearest
 from vpo.rewards.scorer import Scorer
 from vpo.rewards.vector import Limited, Vector
+from vpo.util.errors import InputError, nearest
+from vpo.util.kinds import fits, kind_name
 
 # Where each kind of reward is. Its class takes the name of the table, then the table's keys as keywords; those that it
 # lists in `paths` may be files beside the rewards file, and those in `made` are written there.

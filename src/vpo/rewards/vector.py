@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from vpo.core.arrays import whole_number
-from vpo.errors import InputError, one_line
+from vpo.core.checks import whole_number
+from vpo.core.targets import scaled, weights_for
 from vpo.rewards.functions import Function, name_of
 from vpo.rewards.running import run_within
 from vpo.rewards.scorer import Item, Scorer, Scores
-from vpo.targets import scaled, weights_for
 from vpo.tasks.task import Vector as Numbers
+from vpo.util.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from vpo.rewards.prompts import PromptTask

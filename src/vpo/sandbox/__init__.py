@@ -38,12 +38,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-from vpo.core.arrays import whole_number
-from vpo.errors import InputError
+from vpo.core.checks import whole_number
 from vpo.sandbox.candidates import run_candidate
 from vpo.sandbox.comparing import agrees
 from vpo.sandbox.verdicts import Case, Limits, Outcome, Output, Program, Verdict, shown
 from vpo.sandbox.walls import WALLS, Wall
+from vpo.util.errors import InputError
 
 __all__ = ["Case", "Limits", "Outcome", "Output", "Program", "Sandbox", "Verdict", "find_wall", "shared", "trouble"]
 

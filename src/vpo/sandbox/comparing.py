@@ -8,8 +8,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from vpo.errors import InputError
 from vpo.sandbox.verdicts import Case
+from vpo.util.errors import InputError
 
 RELATIVE, ABSOLUTE = 1e-7, 1e-6  # how far a number may be off where a case does not say
 NEAR_ZERO = 1e-4  # how far from 0 a polynomial may be at its zero

@@ -5,7 +5,7 @@ from enum import StrEnum
 from math import ceil
 from typing import Any
 
-from vpo.errors import InputError
+from vpo.util.errors import InputError
 
 
 @dataclass(frozen=True)

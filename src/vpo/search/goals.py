@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from vpo.errors import InputError
-from vpo.files import module_of
-from vpo.targets import parse_target, weights_for
+from vpo.core.targets import parse_target, weights_for
 from vpo.tasks import Task
+from vpo.util.errors import InputError
+from vpo.util.files import module_of
 
 TOLERANCE = 1e-9
 _SIGNS: dict[str, Callable[[float, float], bool]] = {

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from multiprocessing import connection
 from typing import Any, TypeAlias
 
-from vpo.errors import InputError
-from vpo.jobs import watch_parent
 from vpo.search.goals import Goal, goals_of
 from vpo.tasks import Task, get
+from vpo.util.errors import InputError
+from vpo.util.jobs import watch_parent
 
 STARTING = 60.0  # seconds for a process to load a task
 CHUNK = 32  # generations that a process is given at a time

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vpo.errors import InputError
-from vpo.files import append_rows, differing, whole_lines, write_json, write_text
+from vpo.util.errors import InputError
+from vpo.util.files import append_rows, differing, whole_lines, write_json, write_text
 
 SETTINGS, GENERATIONS, CANDIDATES = "search.json", "generations.jsonl", "candidates.jsonl"
 

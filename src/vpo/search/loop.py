@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field, fields
 from random import Random
 from typing import Any
 
-from vpo.errors import InputError
 from vpo.search.candidates import Candidate, Case
 from vpo.search.judge import Item, Judge, Judged, Verdict
 from vpo.search.log import Log
@@ -13,6 +12,7 @@ from vpo.search.operators import Ask, ask_for_move
 from vpo.search.strategies import Strategy
 from vpo.search.writers import Writer
 from vpo.tasks import Task
+from vpo.util.errors import InputError
 
 BUDGETS = ("answers", "generations", "tokens")
 

@@ -17,15 +17,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vpo.errors import InputError
-from vpo.files import whole_lines, write_json, write_text
-from vpo.generate import Sampling
-from vpo.jobs import watch_parent
+from vpo.models.generate import Sampling
 from vpo.search.candidates import Case
 from vpo.search.judge import Item, Judge, Judged, Source
 from vpo.search.log import Log
 from vpo.search.loop import Settings
 from vpo.tasks import Task
+from vpo.util.errors import InputError
+from vpo.util.files import whole_lines, write_json, write_text
+from vpo.util.jobs import watch_parent
 
 PROJECTS = "openevolve"
 SOLVED, FAILED = "vpo_solved", "vpo_failed"  # metrics besides the objectives

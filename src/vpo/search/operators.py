@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vpo.errors import InputError, nearest
 from vpo.search.candidates import Case, Move
 from vpo.tasks import Message, Task
+from vpo.util.errors import InputError, nearest
 
 OPERATORS = ("fresh", "regrow", "branch", "extend", "refine")
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from vpo.core.at_k import Interval
 from vpo.core.diversity import is_nondominated
-from vpo.core.simplex import Floats
-from vpo.errors import InputError
-from vpo.measure import intervals
+from vpo.core.types import Floats
+from vpo.evaluation.measure import intervals
 from vpo.search.log import CANDIDATES, GENERATIONS, SETTINGS, read_rows, rows_by
+from vpo.util.errors import InputError
 
 UNITS = ("iterations", "answers", "generations", "tokens")
 

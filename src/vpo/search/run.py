@@ -6,14 +6,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vpo.config import EMBEDDED
-from vpo.errors import InputError
-from vpo.evaluations import FACTS, read_facts
-from vpo.files import locked, now, write_json
-from vpo.generate import Sampling
-from vpo.policies import Located, load, locate
-from vpo.policies.format import TOKENS_PER_ANSWER, PromptFormat
-from vpo.runs import is_run
+from vpo.evaluation.evaluations import FACTS, read_facts
+from vpo.models.generate import Sampling
+from vpo.models.locate import EMBEDDED, Located, locate
+from vpo.models.policy import load
+from vpo.models.prompt_format import TOKENS_PER_ANSWER, PromptFormat
+from vpo.models.run_folder import is_run
 from vpo.search import openevolve
 from vpo.search.candidates import Case
 from vpo.search.goals import goals_of
@@ -26,6 +24,8 @@ from vpo.search.strategies import BestOfN, Evolve, Strategy
 from vpo.search.writers import EndpointWriter, ModelWriter, VllmWriter, Writer
 from vpo.tasks import Task, get
 from vpo.tasks.task import scoring_note
+from vpo.util.errors import InputError
+from vpo.util.files import locked, now, write_json
 
 STRATEGIES = ("best_of_n", "evolve", "openevolve")
 BACKENDS = ("transformers", "vllm")
@@ -54,7 +54,7 @@ class Request:
         features: objectives that span the map of `openevolve`, all by default.
         iterations, budget, per_iteration, seed: see `vpo.search.loop.Settings`.
         tokens_per_answer: room for each.
-        temperature, top_p, batch, thinking: see `vpo.generate.Sampling`.
+        temperature, top_p, batch, thinking: see `vpo.models.generate.Sampling`.
         processes: that score; 0 for none but this one.
         limit: seconds to score a generation, and for an endpoint to answer.
     """

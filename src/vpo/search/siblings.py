@@ -3,7 +3,7 @@
     evolution = Siblings("program.py", "evaluator.py", load_config("config.yaml"), "out", answers=3)
     best = asyncio.run(evolution.run(iterations=60))
 
-OpenEvolve makes one child of a response. Here a completion with m answers, in the tags of `vpo.answers`, makes m
+OpenEvolve makes one child of a response. Here a completion with m answers, in the tags of `vpo.tasks.answers`, makes m
 children of the same parent, each an iteration of its own: 60 iterations are 20 completions of 3 answers. `ask_for`
 writes the template that asks for them. What each iteration came to, a failed one too, is a line of ``children.jsonl``.
 With a task, answers are cut out of completions as the task does it, and taken as they are; else they are programs, read
@@ -25,11 +25,11 @@ from openevolve import OpenEvolve
 from openevolve import process_parallel as parallel
 from openevolve.utils import code_utils
 
-from vpo.answers import instruction, parse
-from vpo.core.arrays import whole_number
-from vpo.files import append_rows
-from vpo.jobs import watch_parent
+from vpo.core.checks import whole_number
 from vpo.tasks import Task, get
+from vpo.tasks.answers import instruction, parse
+from vpo.util.files import append_rows
+from vpo.util.jobs import watch_parent
 
 CHILDREN = "children.jsonl"
 REWRITE = """# Scores of the current program

@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 
 from vpo.core.diversity import is_nondominated
-from vpo.core.simplex import Floats
-from vpo.errors import InputError
+from vpo.core.types import Floats
 from vpo.search.candidates import Candidate, Move
+from vpo.util.errors import InputError
 
 TOURNAMENT = 3
 NEIGHBOURS = 3

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
-from vpo.endpoint import Endpoint, Line, Reply, UnansweredError, retried
-from vpo.errors import InputError
-from vpo.generate import Sampling, complete, written_prompts
-from vpo.policies import Policy
+from vpo.models.generate import Sampling, complete, written_prompts
+from vpo.models.policy import Policy
 from vpo.search.operators import Ask
+from vpo.util.endpoint import Endpoint, Line, Reply, UnansweredError, retried
+from vpo.util.errors import InputError
 
 SILENT = 3  # batches on end without any answer are enough
 BACKOFF = 2.0  # seconds before a second try, at most

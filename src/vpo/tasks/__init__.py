@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from vpo.core.arrays import check_weights
-from vpo.errors import InputError, nearest
-from vpo.files import module_of
+from vpo.core.checks import check_weights
 from vpo.tasks.task import Flaw, Message, Objective, Problem, Task, Vector
+from vpo.util.errors import InputError, nearest
+from vpo.util.files import module_of
 
 __all__ = [
     "Flaw",
@@ -40,7 +40,7 @@ BUILT_IN = {
     "gsm8k": ("vpo.tasks.math.gsm8k", "Gsm8kTask"),
     "math": ("vpo.tasks.math.competition", "CompetitionTask"),
     "countdown": ("vpo.tasks.math.countdown", "CountdownTask"),
-    "chat": ("vpo.tasks.chat", "ChatTask"),
+    "chat": ("vpo.rewards.chat", "ChatTask"),
 }
 
 _REGISTERED: dict[str, type[Task[Any]]] = {}

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from vpo.errors import InputError
-from vpo.row_files import FORMS, read_rows
 from vpo.tasks.task import P
+from vpo.util.errors import InputError
+from vpo.util.row_files import FORMS, read_rows
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vpo.errors import InputError
 from vpo.tasks.data import Published, items, read_data, shuffled, unique
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
 from vpo.tasks.text import normalise
+from vpo.util.errors import InputError
 
 LETTERS = "ABCDE"
 PUBLISHED = Published(

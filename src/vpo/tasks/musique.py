@@ -5,11 +5,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from vpo import answers as protocol
-from vpo.errors import InputError
+from vpo.tasks import answers as protocol
 from vpo.tasks.data import Published, field, items, read_data, shuffled, unique
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
 from vpo.tasks.text import between, normalise, word_f1
+from vpo.util.errors import InputError
 
 HOPS = 4
 CITATIONS = 4  # how many different citations count

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from vpo import answers as protocol
-from vpo.core.arrays import check_weights
-from vpo.errors import InputError
+from vpo.core.checks import check_weights
+from vpo.tasks import answers as protocol
+from vpo.util.errors import InputError
 
 Message: TypeAlias = dict[str, str]
 Vector: TypeAlias = tuple[float, ...]

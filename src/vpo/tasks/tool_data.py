@@ -6,11 +6,11 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-from vpo.errors import InputError
-from vpo.row_files import read_rows
 from vpo.tasks.data import Published, field, items, read_data, unique
 from vpo.tasks.task import Message
 from vpo.tasks.toolrl import Call, ToolProblem, read_answer, thought
+from vpo.util.errors import InputError
+from vpo.util.row_files import read_rows
 
 PUBLISHED = Published(
     title="rlla_4k of ToolRL (qiancheng0/ToolRL, dataset/rlla_4k: train.parquet and test.parquet)",

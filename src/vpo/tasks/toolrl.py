@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, ClassVar
 
-from vpo import answers as protocol
+from vpo.tasks import answers as protocol
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
 from vpo.tasks.text import between, f1
 

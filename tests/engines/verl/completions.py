@@ -4,9 +4,9 @@ from random import Random
 
 import numpy as np
 
-from vpo.answers import write
 from vpo.engines.verl.export import Export, write_export
 from vpo.methods import get
+from vpo.tasks.answers import write
 
 PROBLEMS, GROUP = 3, 4
 CARRIED = {

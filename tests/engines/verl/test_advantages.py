@@ -8,11 +8,11 @@ import pytest
 from tests.engines.verl.completions import BY_PLUGIN, CARRIED, GROUP, completions, expected, exported, scored
 from tests.tasks import ragged
 from vpo import advantages
-from vpo.answers import write
 from vpo.engines.verl.advantages import read_rollout, rollout_advantages, rollout_metrics
 from vpo.engines.verl.export import Export, read_export, write_export
 from vpo.engines.verl.reward import Scorer
 from vpo.methods import METHODS
+from vpo.tasks.answers import write
 
 pytest.importorskip("pyarrow")
 

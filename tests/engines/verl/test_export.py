@@ -12,12 +12,12 @@ import pyarrow
 from pyarrow import parquet
 
 from tests.engines.verl.completions import BY_PLUGIN, CARRIED, GROUP, PROBLEMS, completions, exported, scored
-from vpo.cli import main
+from vpo.cli.main import main
 from vpo.engines.prompts import task_rows
 from vpo.engines.reward import reward_function
 from vpo.engines.verl import reward as function
 from vpo.engines.verl.export import check_parquet, read_export
-from vpo.errors import InputError
+from vpo.util.errors import InputError
 
 
 def rows_of(path):

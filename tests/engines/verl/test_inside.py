@@ -19,17 +19,17 @@ import torch
 import vpo
 from tests.engines.verl.completions import BY_PLUGIN, CARRIED, GROUP, PROBLEMS, completions, expected, exported, scored
 from tests.engines.verl.generating import Writer
-from vpo.cli import main
+from vpo.cli.main import main
 from vpo.engines.answer_tokens import answer_of_tokens
 from vpo.engines.verl.check import check_reward, compose
 from vpo.engines.verl.export import TRAIN
 from vpo.engines.verl.fitting import fitting
-from vpo.engines.verl.overrides import hydra
 from vpo.engines.verl.reward import Scorer
+from vpo.training.verl_overrides import hydra
 
 pytestmark = [pytest.mark.verl, pytest.mark.filterwarnings("ignore")]  # those of other packages
 
-MODEL = str(Path(vpo.__file__).parent / "policies/embedded/maze-7")
+MODEL = str(Path(vpo.__file__).parent / "models/embedded/maze-7")
 LONGEST = 96
 
 

@@ -11,10 +11,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from vpo.cli import main
+from vpo.cli.main import main
 from vpo.engines.verl import check
 from vpo.engines.verl.versions import check_versions
-from vpo.errors import InputError
+from vpo.util.errors import InputError
 
 GOOD = {"verl": "0.9.1", "transformers": "5.10.4", "TransferQueue": "0.1.11", "cachetools": "8.0", "vpo": "0.1.0"}
 TRAIN = ["train", "maze", "--set", "size=7", "--problems", "40", "--engine", "verl"]

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from vpo.config import TrainConfig
 from vpo.engines.verl.fitting import check_stock
-from vpo.engines.verl.overrides import hydra, overrides
-from vpo.errors import InputError
 from vpo.methods import METHODS, get
+from vpo.training.config import TrainConfig
+from vpo.training.verl_overrides import hydra, overrides
+from vpo.util.errors import InputError
 
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
 

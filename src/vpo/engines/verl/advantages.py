@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from vpo.core.simplex import Floats
+from vpo.core.types import Floats
 from vpo.engines.metrics import Scored, metrics
 from vpo.engines.reward import RewardFunction
 from vpo.engines.verl.reward import read_vectors

@@ -14,7 +14,7 @@ from typing import Any
 from vpo.engines.verl.export import check_parquet
 from vpo.engines.verl.fitting import MODE
 from vpo.engines.verl.versions import NEEDED, RANGES, check_versions
-from vpo.errors import InputError, one_line
+from vpo.util.errors import InputError, one_line
 
 GENERATORS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt_llm"}
 

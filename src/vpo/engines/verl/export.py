@@ -6,16 +6,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vpo.core.targets import weights_for
 from vpo.engines.prompts import DEPLOYED, task_rows
 from vpo.engines.reward import RewardFunction, reward_function
-from vpo.errors import InputError
-from vpo.files import new_folder, write_json
 from vpo.methods import Method
 from vpo.methods import get as get_method
-from vpo.row_files import write_rows
-from vpo.targets import weights_for
 from vpo.tasks import Task, find
 from vpo.tasks import get as get_task
+from vpo.util.errors import InputError
+from vpo.util.files import new_folder, write_json
+from vpo.util.row_files import write_rows
 
 SETTINGS = "settings.json"
 TRAIN, TEST = "train.parquet", "test.parquet"

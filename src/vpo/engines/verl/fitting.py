@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vpo.errors import InputError
 from vpo.methods import Method
+from vpo.util.errors import InputError
 
 MODE = "vpo"  # of the plugin's trainer
 STOCK = ("sync", "colocate_async", "separate_async")  # modes of verl's own

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 from vpo.core.set_reward import set_reward
-from vpo.core.simplex import Floats
+from vpo.core.types import Floats
 from vpo.engines.metrics import given
 from vpo.engines.prompts import DEPLOYED
 from vpo.engines.reward import RewardFunction
 from vpo.engines.verl.export import Export, read_export
-from vpo.errors import InputError
 from vpo.methods import Method, get
 from vpo.methods.group import Group
 from vpo.methods.grpo import Grpo
 from vpo.methods.vpo import Vpo
+from vpo.util.errors import InputError
 
 
 class UnknownRewardError(RuntimeError):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from vpo.errors import InputError
+from vpo.util.errors import InputError
 
 # verl's own pin of transformers, which pip keeps and a later install may break.
 RANGES = {"verl": ">=0.9,<0.10", "transformers": ">=5.5.3,!=5.6.0,<5.11"}

@@ -5,8 +5,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
-from vpo.core.arrays import whole_number
-from vpo.errors import InputError
+from vpo.core.checks import whole_number
 from vpo.sandbox.verdicts import Limits, Outcome, Verdict
 from vpo.tasks.code.answers import fenced, parsed, program_form, read_program
 from vpo.tasks.code.problem import CodeProblem, chosen
@@ -14,6 +13,7 @@ from vpo.tasks.code.readers import Window, reader_of
 from vpo.tasks.code.running import Trial, verdicts, with_outputs
 from vpo.tasks.data import unique
 from vpo.tasks.task import Message, Objective, Task, Vector, take
+from vpo.util.errors import InputError
 
 if TYPE_CHECKING:
     from vpo.sandbox import Sandbox

@@ -9,11 +9,11 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vpo.errors import InputError
 from vpo.sandbox.verdicts import Case
 from vpo.tasks.code.answers import read_program
 from vpo.tasks.code.problem import Check, Draft
 from vpo.tasks.data import field, items
+from vpo.util.errors import InputError
 
 LARGEST = 1 << 29  # bytes of the tests of a row, decompressed
 PYTHON3 = 3  # the number of its language in CodeContests

@@ -9,10 +9,10 @@ anything at all for Mbpp/164 (are_equivalent), 0 for Mbpp/295 (sum_div), and ano
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from vpo.errors import InputError
 from vpo.sandbox.verdicts import Case
 from vpo.tasks.code.problem import THROUGH, Check, Draft
 from vpo.tasks.data import field, items
+from vpo.util.errors import InputError
 
 TOLERANCE = 1e-6  # for numbers, where a row has none
 SETS = frozenset(

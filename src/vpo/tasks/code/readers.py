@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from vpo.errors import InputError, nearest
 from vpo.tasks.code.contests import read_codecontests, read_deepcoder, read_livecodebench
 from vpo.tasks.code.evalplus import read_humaneval_plus, read_mbpp_plus
 from vpo.tasks.code.problem import Draft
 from vpo.tasks.code.written import read_humaneval, read_mbpp
 from vpo.tasks.data import Published, field, read_data
 from vpo.tasks.task import check_split
+from vpo.util.errors import InputError, nearest
 
 Row = Mapping[str, Any]
 ALL = "all"

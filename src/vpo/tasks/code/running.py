@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from vpo.errors import InputError
-from vpo.progress import progress
 from vpo.sandbox.verdicts import Case, Outcome, Output, Program, Verdict
 from vpo.tasks.code.evalplus import tolerance
 from vpo.tasks.code.problem import Check, CodeProblem, Draft, programs
 from vpo.tasks.task import in_blocks
+from vpo.util.errors import InputError
+from vpo.util.progress import progress
 
 if TYPE_CHECKING:
     from vpo.sandbox import Sandbox

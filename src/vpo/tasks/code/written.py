@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vpo.errors import InputError
 from vpo.tasks.code.answers import parsed
 from vpo.tasks.code.asserts import checks_in, checks_of
 from vpo.tasks.code.problem import Check, Draft
 from vpo.tasks.data import field, items
+from vpo.util.errors import InputError
 
 
 def read_mbpp(row: Mapping[str, Any], place: str) -> Draft:

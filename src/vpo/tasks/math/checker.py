@@ -20,8 +20,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, cast
 
-from vpo.errors import InputError
 from vpo.tasks.math.answers import compared, final_answer
+from vpo.util.errors import InputError
 
 LIMIT = 5.0  # seconds for a comparison, which takes milliseconds
 STARTING = 60.0  # seconds for a process to start, which takes one

@@ -4,12 +4,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from vpo.errors import InputError, nearest
 from vpo.tasks.data import Published, field, read_data, unique
 from vpo.tasks.math.answers import boxes, final_answer, one_box, plain
 from vpo.tasks.math.checker import final_answers, need_checker
 from vpo.tasks.math.gsm8k import brevity
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
+from vpo.util.errors import InputError, nearest
 
 ALLOWED = 2_000  # characters of an answer that is brief, where the data has no solution to measure by
 SOURCES = {

@@ -8,11 +8,11 @@ from itertools import islice
 from random import Random
 from typing import Any, ClassVar
 
-from vpo.errors import InputError
 from vpo.tasks.data import Published, field, items, read_data, unique
 from vpo.tasks.math.arithmetic import Expression, Token, evaluate, number
 from vpo.tasks.math.solver import solutions
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
+from vpo.util.errors import InputError
 
 LONGEST = 200  # characters of an answer; a longer one is not read
 MOST_NUMBERS = 5  # of a problem for which solutions are looked for

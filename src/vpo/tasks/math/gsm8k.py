@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from vpo.errors import InputError
 from vpo.tasks.data import Published, field, read_data, unique
 from vpo.tasks.math.answers import final_answer, plain
 from vpo.tasks.math.checker import final_answers, need_checker
 from vpo.tasks.math.equations import ANNOTATION, Equation, equations
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
+from vpo.util.errors import InputError
 
 SPLITS = ("train", "test")
 PUBLISHED = Published(

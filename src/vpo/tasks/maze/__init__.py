@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from vpo.errors import InputError
 from vpo.tasks.maze import picture
 from vpo.tasks.maze.oracle import oracle
 from vpo.tasks.maze.routes import best_route, demonstration
 from vpo.tasks.maze.world import DIAMOND, GOLD, LAVA, MOVES, Maze, check_size, make_maze
 from vpo.tasks.task import Message, Objective, Task, Vector, check_split
+from vpo.util.errors import InputError
 
 SEEDS = {"train": 42, "validation": 424, "test": 4242}
 COUNTS = {"train": 1000, "validation": 100, "test": 100}

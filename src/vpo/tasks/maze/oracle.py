@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from vpo.core.simplex import Floats
+from vpo.core.types import Floats
 from vpo.tasks.maze.world import DIAMOND, GOLD, LAVA, Cell, Maze, distances
 
 Integers: TypeAlias = np.ndarray[Any, Any]

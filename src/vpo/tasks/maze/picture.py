@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from vpo.errors import InputError
 from vpo.tasks.maze.world import BONUS, DIAMOND, END, GOLD, LAVA, OPEN, START, WALL, Maze
+from vpo.util.errors import InputError
 
 # Told apart by people who do not see all colours (the palette of Okabe and Ito), and as terminal colours.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")

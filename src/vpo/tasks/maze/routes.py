@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from random import Random
 
-from vpo.core.simplex import Floats
+from vpo.core.types import Floats
 from vpo.tasks.maze.oracle import oracle
 from vpo.tasks.maze.world import DIAMOND, GOLD, LAVA, Cell, Maze, distances, pick
 

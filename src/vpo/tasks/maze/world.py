@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from random import Random
 from typing import TypeAlias, TypeVar
 
-from vpo.errors import InputError
+from vpo.util.errors import InputError
 
 Cell: TypeAlias = int  # row · size + column
 T = TypeVar("T")

@@ -1,0 +1,65 @@
+"""`vpo compare`: evaluations of runs side by side, as a table and as curves."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from vpo.cli.arguments import Commands, add_json, add_k, add_target, as_json, plain
+
+
+def add(commands: Commands) -> None:
+    """Add `vpo compare`."""
+    command = commands.add_parser(
+        "compare",
+        help="compare evaluated runs: a table, and best@k curves",
+        description="Compare what `vpo eval` measured of some runs: best@k by answers, by generations and by "
+        "tokens, the first answer and one set, diversity, coverage and the share of the oracle, each with its 95% "
+        "interval, the differences paired over problems. Writes a page, and the best@k curves as PNG and SVG. What is "
+        "not a whole evaluation is named and left out.",
+    )
+    command.add_argument("runs", nargs="+", metavar="RUN", help="run, folder that vpo eval wrote, or pool file")
+    add_k(command)
+    command.add_argument("--all", action="store_true", help="print every measure, pass@k and all of diversity too")
+    command.add_argument("--out", default="comparison", metavar="FOLDER", help="for table and pictures (comparison)")
+    add_target(command, "what the runs were trained for")
+    add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare runs, draw, and print the table and where the page and the pictures are."""
+    from vpo.core.targets import parse_target
+    from vpo.evaluation.evaluations import oracle_of, read_whole, scoring_notes, shared_target
+    from vpo.evaluation.measure import compare
+    from vpo.evaluation.tables import comparison_data, comparison_text, short_names
+    from vpo.report.curves import curves_of, draw_curves
+    from vpo.report.data import page_data
+    from vpo.report.page import write_page
+    from vpo.util.files import command_line, write_json, write_text
+
+    evaluations, wrong = read_whole(options.runs)
+    target = shared_target(evaluations) if options.target is None else parse_target(options.target)
+    oracle = oracle_of(evaluations, target)
+    found = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
+    notes = [*(f"left out: {reason}" for reason in wrong), *scoring_notes(evaluations)]
+    found = replace(found, notes=(*notes, *found.notes))
+    folder = Path(options.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = short_names(found)
+    best = sum(oracle[name] for name in found.problems) / len(found.problems) if oracle else None
+    pictures = [folder / f"best_at_k.{form}" for form in ("png", "svg")]
+    curves = curves_of(found)
+    draw_curves(found, curves, names, pictures, best)
+    page = folder / "report.html"
+    groups = [[each] for each in evaluations]
+    write_page(page, page_data(found, curves, groups, names, ", ".join(names), command_line()))
+    made = {"oracle": best, "page": str(page), "pictures": [str(picture) for picture in pictures]}
+    data = {**comparison_data(found), **made}
+    write_json(folder / "comparison.json", data)
+    write_text(folder / "comparison.txt", comparison_text(found) + "\n")
+    if options.json:
+        print(as_json(data))
+    else:
+        text = comparison_text(found, brief=not options.all)
+        print(plain(f"{text}\n\nthe page: {page}; the curves: {' and '.join(map(str, pictures))}"))
+    return 0

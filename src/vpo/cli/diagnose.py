@@ -1,0 +1,98 @@
+"""`vpo diagnose`: does a reward have trade-offs worth VPO?"""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from vpo.cli.arguments import POOLS, Commands, add_json, add_target, as_json, plain
+from vpo.evaluation.diagnose import SAME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vpo.evaluation.pools import Pool
+
+
+def add(commands: Commands) -> None:
+    """Add `vpo diagnose`."""
+    diagnose = commands.add_parser(
+        "diagnose",
+        help="say whether a reward has trade-offs worth VPO",
+        description="Say in plain words whether the reward behind a pool of scored answers has trade-offs: the "
+        "effective rank of its objectives, the share of weightings that each answer wins, the headroom of a set "
+        "over the best single answer, objectives that say the same, and a verdict. Then which objectives to use: sets "
+        "of them, merged, left out or summed, with the headroom that each would give.",
+        epilog=f"{POOLS} With --group-by, a file of any rows that hold ratings.",
+    )
+    diagnose.add_argument("pool", metavar="POOL", help="pool file, or with --group-by a file of ratings")
+    add_target(diagnose)
+    diagnose.add_argument(
+        "--same",
+        type=float,
+        default=SAME,
+        metavar="R",
+        help=f"correlation from which objectives say the same, and are merged ({SAME}); less for noisy ratings",
+    )
+    diagnose.add_argument(
+        "--merge",
+        action="append",
+        default=[],
+        metavar="NAME,NAME",
+        help="try a set with these merged; may be given again",
+    )
+    diagnose.add_argument("--drop", metavar="NAME,…", help="try a set without these")
+    diagnose.add_argument(
+        "--group-by",
+        metavar="COLUMN",
+        help="read a file of ratings: rows that share this column answer the same problem; they are scaled to 0..1",
+    )
+    diagnose.add_argument(
+        "--objectives", metavar="NAME,…", help="with --group-by: the columns that are ratings (all of column `scores`)"
+    )
+    add_json(diagnose)
+    diagnose.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Diagnose a pool and print what was found."""
+    from dataclasses import asdict
+
+    from vpo.core.targets import parse_target
+    from vpo.evaluation.decompose import decompose
+    from vpo.evaluation.decomposition_text import decomposition_text, recommendation
+    from vpo.evaluation.diagnose import diagnose
+    from vpo.evaluation.tables import diagnosis_text
+
+    pool, ranges = _read(options)
+    target = parse_target(options.target) if options.target is not None else None
+    merge = [_names(group) for group in options.merge]
+    sets = decompose(pool, target=target, threshold=options.same, merge=merge, drop=_names(options.drop))
+    found = diagnose(pool, target=target, same=options.same)
+    if options.json:
+        more = {"ranges": ranges, "decomposition": {**asdict(sets), "recommendation": recommendation(sets)}}
+        print(as_json({**asdict(found), **more}))
+        return 0
+    scaled = [f"scaled to 0..1     {_ranges(ranges)} (by their range in the file)"] if ranges else []
+    print(plain("\n\n".join([*scaled, diagnosis_text(found), decomposition_text(sets)])))
+    return 0
+
+
+def _read(options: argparse.Namespace) -> "tuple[Pool, Mapping[str, tuple[float, float]] | None]":
+    """Return the pool, and the ranges that ratings were scaled by."""
+    from vpo.evaluation.pools import read_pool
+    from vpo.evaluation.ratings import read_ratings
+    from vpo.util.errors import InputError
+
+    if options.group_by is not None:
+        ratings = read_ratings(options.pool, group_by=options.group_by, objectives=_names(options.objectives))
+        return ratings.pool, ratings.ranges
+    if options.objectives is not None:
+        raise InputError("objectives are named for files of ratings (--group-by); --drop leaves some of a pool's out")
+    return read_pool(options.pool), None
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in text.split(",")] if text else []
+
+
+def _ranges(ranges: "Mapping[str, tuple[float, float]]") -> str:
+    return ", ".join(f"{name} {low:g}..{high:g}" for name, (low, high) in ranges.items())

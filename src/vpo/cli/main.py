@@ -1,0 +1,101 @@
+"""The command line: finds the command, runs it, turns wrong input into one line and exit code 2."""
+
+import argparse
+import io
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+
+from vpo import __version__
+from vpo.cli import (
+    compare,
+    diagnose,
+    doctor,
+    evaluate,
+    export,
+    measure,
+    policy,
+    reproduce,
+    rewards,
+    score,
+    search,
+    serve,
+    tasks,
+    train,
+    warmup,
+)
+from vpo.util.errors import InputError
+from vpo.util.processes import OtherProcessError, check_alone
+
+# What the extra `train` brings, and the lean core does without.
+TRAIN = ("torch", "transformers", "tokenizers", "trl", "datasets", "accelerate", "peft")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `vpo`. Returns the exit code: 0, 1 where a check failed, 2 for wrong input."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a sign shows its number instead
+            stream.reconfigure(errors="backslashreplace")
+    options = parser().parse_args(arguments)
+    warnings.formatwarning = _formatted
+    try:
+        if options.run is not train.run:
+            check_alone("this command")
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except OtherProcessError:
+        return 2  # that one says why
+    except (InputError, OSError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        print(f"vpo: error: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if error.name not in TRAIN:
+            raise
+        print(f"vpo: error: this command needs {error.name}: pip install 'vpo[train]'", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("vpo: interrupted", file=sys.stderr)
+        return 130
+    return code
+
+
+def _formatted(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning to a user as a line of the command's, without the code that it came from."""
+    if category is UserWarning:
+        return f"vpo: warning: {message}\n"
+    return f"{filename}:{lineno}: {category.__name__}: {message}\n"
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    found = argparse.ArgumentParser(
+        prog="vpo",
+        description="Vector Policy Optimization: train language models to write sets of different good answers.",
+    )
+    found.add_argument("--version", action="version", version=f"vpo {__version__}")
+    commands = found.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in (
+        tasks,
+        warmup,
+        train,
+        evaluate,
+        compare,
+        reproduce,
+        search,
+        serve,
+        export,
+        rewards,
+        score,
+        measure,
+        diagnose,
+        policy,
+        doctor,
+    ):
+        command.add(commands)
+    return found

@@ -1,0 +1,35 @@
+"""`vpo measure`: best@k, pass@k and diversity of pools, compared."""
+
+import argparse
+
+from vpo.cli.arguments import POOLS, Commands, add_json, add_k, add_target, as_json, plain
+
+
+def add(commands: Commands) -> None:
+    """Add `vpo measure`."""
+    measure = commands.add_parser(
+        "measure",
+        help="best@k, pass@k and diversity of pools of scored answers; two or more are compared",
+        description="Measure pools of scored answers: best@k and pass@k by answers, by generations and by tokens, "
+        "with bootstrap intervals over problems, and diversity. Further pools are compared with the first one, "
+        "paired over the problems they share.",
+        epilog=POOLS,
+    )
+    measure.add_argument("pools", nargs="+", metavar="POOL", help="pool file")
+    add_k(measure)
+    add_target(measure)
+    add_json(measure)
+    measure.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure pools and print what was found."""
+    from vpo.core.targets import parse_target
+    from vpo.evaluation.measure import compare
+    from vpo.evaluation.pools import read_pool
+    from vpo.evaluation.tables import comparison_data, comparison_text
+
+    target = parse_target(options.target) if options.target is not None else None
+    comparison = compare([read_pool(path) for path in options.pools], target=target, ks=options.k)
+    print(as_json(comparison_data(comparison)) if options.json else plain(comparison_text(comparison)))
+    return 0

@@ -1,0 +1,41 @@
+"""`vpo rewards`: what a rewards file makes of some answers, and how much its calibrations cut off."""
+
+import argparse
+import sys
+import warnings
+from typing import Any
+
+from vpo.cli.arguments import Commands, add_json, as_json, plain
+
+
+def add(commands: Commands) -> None:
+    """Add `vpo rewards`."""
+    command = commands.add_parser(
+        "rewards",
+        help="check a rewards file on some answers",
+        description="Score answers as a rewards file says, and print for each objective how the scores are spread, the "
+        "share that its calibration cut off, and on how many answers it abstained. Exits with 1 if it did on any.",
+        epilog="A row of the answers is an object with prompt, answer, and the columns that the rewards need. Where "
+        "answer is such a column, the text to score is in completion.",
+    )
+    command.add_argument("rewards", metavar="REWARDS", help="TOML file of rewards, see docs/rewards.md")
+    command.add_argument("answers", metavar="ANSWERS", help="file of answers, .jsonl, .jsonl.gz or .parquet")
+    add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Score the answers and print what was found; 1 if a reward abstained."""
+    from vpo.rewards.checking import check, check_text
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = _say  # type: ignore[assignment]  # of its arguments only the first counts
+        found = check(options.rewards, options.answers)
+    print(as_json(found) if options.json else plain(check_text(found)))
+    return 1 if any(each["abstained"] for each in found["objectives"]) else 0
+
+
+def _say(message: Warning | str, *_: Any) -> None:
+    """Print why a reward abstains, without the place in our code where that was found out."""
+    print(plain(f"vpo: warning: {message}"), file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Pools of scored answers: sampled, scored, measured, compared, diagnosed."""

@@ -1,0 +1,94 @@
+"""Which objectives to use, as text for a terminal."""
+
+from collections.abc import Mapping, Sequence
+
+from vpo.core.at_k import Interval
+from vpo.evaluation.decompose import ALL, HAND, MERGED, PAIR, SCALAR, SPLIT, VARYING, Decomposition, Proposal
+from vpo.util.text import aligned
+
+# Pairs that a terminal shows: those that cost least to merge, and the one that costs most; all are in the JSON.
+CHEAP_PAIRS = 2
+
+KINDS = {
+    ALL: "all",
+    VARYING: "without what never varies",
+    MERGED: "what says the same merged",
+    SPLIT: "sums left out, their parts kept",
+    HAND: "by hand",
+    SCALAR: "one sum, a scalar reward",
+}
+
+
+def decomposition_text(found: Decomposition) -> str:
+    """Return the sets of objectives with what each would give, and what to do."""
+    if not found.applies:
+        return recommendation(found)
+    pairs = [each for each in found.proposals if each.kind == PAIR]
+    left_out = pairs[CHEAP_PAIRS:-1]
+    rows = [["which objectives?", "D", "effective rank", "headroom", "needs a set", "verdict"]]
+    rows += [_row(each) for each in found.proposals if each not in left_out]
+    lines = aligned(rows)
+    for each in found.sums:
+        lines.append(f"sum of others      {each.objective} = {_mix(each.parts)} (explains {each.explained:.1%})")
+    if left_out:
+        lines.append(f"({len(left_out)} more pairs that were tried are in --json)")
+    lines.append("(needs a set: of what choosing well gains; more of it is more to train for, not a better reward)")
+    return "\n".join([*lines, "", recommendation(found)])
+
+
+def recommendation(found: Decomposition) -> str:
+    """Return what to do, in one sentence."""
+    if not found.applies:
+        reason = "none varies over the answers of a problem" if found.constant else "they differ between problems"
+        return f"Objectives: {reason}, so nothing can be said about which to use."
+    use = found.proposal(found.recommended or ALL)
+    needs = f"{use.relative_headroom.mean:.0%} of what choosing well gains needs a set"
+    names = ", ".join(use.objectives)
+    if len(use.objectives) == 1:
+        return f"Objectives: {_changes(found)}what is left is {names}, a scalar reward: use grpo or max_at_k."
+    if use.verdict == "no":
+        return f"Objectives: a single sum will do: with {names} kept apart, only {needs}."
+    if use.kind == ALL:
+        alone = "none is constant, repeats another or adds others up"
+        return f"Objectives: keep all {len(use.objectives)}: {alone}, and {needs}."
+    return f"Objectives: {_changes(found)}use {names}: {needs}."
+
+
+def _changes(found: Decomposition) -> str:
+    """Return what is done to get from all objectives to the recommended ones."""
+    verb = "varies" if len(found.constant) == 1 else "vary"
+    done = [f"drop {_listed(found.constant)}, which never {verb}"] if found.constant else []
+    done += [f"merge {_listed(group)}, which say the same" for group in found.groups]
+    done += [f"drop {each.objective}, which {_listed(tuple(each.parts))} add up to" for each in found.sums]
+    return "".join(f"{each}; " for each in done)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def name_of(proposal: Proposal) -> str:
+    """Return what a set is, in a few words."""
+    if proposal.kind == PAIR:
+        return f"{_listed(proposal.merged[0])} merged"
+    return KINDS[proposal.kind] + (f": {', '.join(proposal.objectives)}" if proposal.kind == HAND else "")
+
+
+def _row(proposal: Proposal) -> list[str]:
+    return [
+        name_of(proposal),
+        str(len(proposal.objectives)),
+        f"{proposal.effective_rank:.2f}",
+        _interval(proposal.headroom, ".3f"),
+        _interval(proposal.relative_headroom, ".0%"),
+        proposal.verdict,
+    ]
+
+
+def _interval(interval: Interval, form: str) -> str:
+    mean = format(interval.mean, form)
+    return mean if interval.low is None else f"{mean} [{interval.low:{form}}, {interval.high:{form}}]"
+
+
+def _mix(parts: Mapping[str, float]) -> str:
+    return " + ".join(f"{weight:.2f} {name}" for name, weight in parts.items())

@@ -1,0 +1,1 @@
+"""Language models: found, loaded, warmed up, sampled from, served."""

@@ -1,0 +1,227 @@
+"""Warm-up: teaches a model to write sets in their tags, before it is trained to write good ones.
+
+A model that cannot do the task yet learns single gold answers first (`singles`), and keeps at them beside the sets.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from vpo.core.checks import whole_number
+from vpo.core.targets import weights_for
+from vpo.models.generate import Sampling, complete
+from vpo.models.locate import locate
+from vpo.models.policy import Policy, load
+from vpo.models.supervised import Example, Schedule, encode, fit
+from vpo.tasks import Task, get
+from vpo.tasks.answers import duplicates, write
+from vpo.util.errors import InputError
+from vpo.util.files import disk_full, new_folder
+
+DEMONSTRATIONS, OWN = "demonstrations", "own"  # sources
+PROBED = 32  # problems on which the format is tried, before and after
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warmup:
+    """What a warm-up is made of.
+
+    Attributes:
+        answers: m, how many answers a set has.
+        source: where the answers come from: the task's "demonstrations", or the best of the model's "own" single ones.
+        singles: steps on single gold answers of all problems, before; then half of what follows is such answers, too.
+        problems: how many to learn sets from.
+        steps: of training on sets; 0 for single answers alone.
+        batch: sets a step.
+        micro_batch: sets in one backward pass.
+        learning_rate: its peak.
+        tokens_per_answer: room for each answer; gold ones that do not fit are not learned.
+        seed: of everything.
+    """
+
+    answers: int = 3
+    source: str = DEMONSTRATIONS
+    singles: int = 0
+    problems: int = 500
+    steps: int = 100
+    batch: int = 16
+    micro_batch: int = 4
+    learning_rate: float = 1e-5
+    tokens_per_answer: int = 256
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that mean nothing."""
+        for name in ("problems", "batch", "micro_batch", "tokens_per_answer"):
+            whole_number(getattr(self, name), name, 1)
+        whole_number(self.singles, "singles", 0)
+        whole_number(self.steps, "steps", 0 if self.singles else 1)
+        if whole_number(self.answers, "answers") < 2:
+            raise InputError(f"answers must be 2 or more, a set, not {self.answers}")
+        if self.source not in (DEMONSTRATIONS, OWN):
+            raise InputError(f"source must be {DEMONSTRATIONS} or {OWN}, not {self.source!r}")
+        if self.batch % self.micro_batch:
+            raise InputError(f"micro_batch must divide the batch of {self.batch}, and {self.micro_batch} does not")
+        if not 0 < self.learning_rate < math.inf:
+            raise InputError(f"learning_rate must be greater than 0, not {self.learning_rate}")
+        if not 0 <= whole_number(self.seed, "seed") < 2**32:
+            raise InputError(f"seed must lie in 0..{2**32 - 1}, not {self.seed}")
+
+
+def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Path, warmup: Warmup) -> dict[str, Any]:
+    """Fine-tune a model on sets, save it in a new folder, and return what was done."""
+    from transformers import set_seed
+
+    found = locate(model, task_name, settings)
+    if found.format:
+        found.format.check_answers(warmup.answers)
+    task = get(task_name, **found.settings)
+    if Path(out).exists():
+        raise InputError(f"{out}: there is something already, and nothing is overwritten")
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    problems = _some(task, "train", warmup.problems, warmup.seed)
+    policy = load(found.path, precision="float32")
+    set_seed(warmup.seed)
+    before = readable(policy, task, warmup)
+    golds = _singles(policy, task) if warmup.singles else []
+    singles = _fitting(golds, warmup.tokens_per_answer)
+    with disk_full(Path(out).parent, hint="make room, and warm up again"), new_folder(Path(out)) as folder:
+        losses = _learn(policy, singles, folder, warmup, warmup.singles) if singles else []
+        sets = _sets(policy, task, problems, warmup) if warmup.steps else []
+        asked = [
+            encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets
+        ]
+        # The model's own were written in that room.
+        rows = asked if warmup.source == OWN else _fitting(asked, warmup.answers * warmup.tokens_per_answer)
+        taught = len(rows)
+        rows += Random(f"kept singles {warmup.seed}").sample(singles, min(len(rows), len(singles)))
+        repeated = [any(duplicates(answers, task.normal_form)) for _, answers in sets]
+        losses += _learn(policy, rows, folder, warmup, warmup.steps) if warmup.steps else []
+        after = readable(policy, task, warmup)
+        policy.model.save_pretrained(folder)
+        policy.tokenizer.save_pretrained(folder)
+        found.trained_format(
+            task,
+            answers=warmup.answers,
+            tokens_per_answer=warmup.tokens_per_answer,
+            example=task.ask(problems[0], warmup.answers),
+        ).save(folder)
+    return {
+        "sets": len(sets),
+        "left_out": len(golds) - len(singles) + len(sets) - taught,
+        "sets_that_repeat": sum(repeated) / max(1, len(repeated)),
+        "loss": losses,
+        "readable_before": before,
+        "readable_after": after,
+    }
+
+
+def _learn(policy: Policy, rows: Sequence[Example], folder: Path, warmup: Warmup, steps: int) -> list[float]:
+    """Train a model on examples, and return the loss as it went down."""
+    if len(rows) < warmup.batch:
+        raise InputError(f"batch must be at most {len(rows)}, the examples that there are, not {warmup.batch}")
+    schedule = Schedule(
+        steps=steps,
+        batch=warmup.batch,
+        micro_batch=warmup.micro_batch,
+        learning_rate=warmup.learning_rate,
+        seed=warmup.seed,
+    )
+    policy.model.train()
+    losses = fit(policy.model, policy.tokenizer, rows, folder, schedule)
+    policy.model.eval()
+    return losses
+
+
+def _singles(policy: Policy, task: Task[Any]) -> list[Example]:
+    """Return the gold answers of all problems, as single ones."""
+    random = Random("single demonstrations")
+    rows = []
+    for problem in task.problems("train"):
+        (gold,) = task.demonstrations(problem, 1, random)
+        rows.append(encode(policy.tokenizer, task.ask(problem, 1), write([gold]) if task.wraps_single else gold))
+    return rows
+
+
+def _fitting(rows: list[Example], room: int) -> list[Example]:
+    """Return the examples whose completions fit: what is learned and does not would be cut off whenever it is drawn."""
+    fitting = [row for row in rows if len(row[0]) - row[1] <= room]
+    if rows and not fitting:
+        shortest = min(len(tokens) - prompt for tokens, prompt in rows)
+        raise InputError(
+            f"no gold answer fits into {room} tokens, the shortest has {shortest}: raise tokens_per_answer"
+        )
+    return fitting
+
+
+def readable(policy: Policy, task: Task[Any], warmup: Warmup) -> float:
+    """Return the share of the answers, asked for as sets, that can be read."""
+    prompts = [task.ask(problem, warmup.answers) for problem in _some(task, "train", PROBED, warmup.seed)]
+    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer * warmup.answers, seed=warmup.seed)
+    found = [task.parse(text, warmup.answers) for text, _ in complete(policy, prompts, sampling)]
+    read = [answer is not None and task.normal_form(answer) is not None for answers in found for answer in answers]
+    return sum(read) / len(read)
+
+
+def _sets(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:
+    """Return problems, each with a set of answers to learn."""
+    if warmup.source == DEMONSTRATIONS:
+        return _demonstrated(task, problems, warmup)
+    return _own(policy, task, problems, warmup)
+
+
+def _demonstrated(task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:
+    random = Random(f"warm-up {warmup.seed}")
+    return [(problem, task.demonstrations(problem, warmup.answers, random)) for problem in problems]
+
+
+def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:
+    """Return sets of the best different answers that the model gave one at a time, in any order.
+
+    Problems with too few are left out.
+    """
+    draws = 2 * warmup.answers
+    prompts = [task.ask(problem, 1) for problem in problems for _ in range(draws)]
+    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer, seed=warmup.seed)
+    found = [task.parse(text, 1)[0] for text, _ in complete(policy, prompts, sampling)]
+    vectors = task.score_all([problem for problem in problems for _ in range(draws)], found)
+    drawn = list(zip(found, vectors, strict=True))
+    random = Random(f"own answers {warmup.seed}")
+    sets, read = [], 0
+    for place, problem in enumerate(problems):
+        its_own = drawn[place * draws : (place + 1) * draws]
+        weights_D = weights_for(task.target, task.names_of(problem))
+        # Text that is no answer would count as a different one, and be learned.
+        worth = {
+            answer: float(weights_D @ np.asarray(vector))
+            for answer, vector in its_own
+            if answer is not None and vector is not None and task.normal_form(answer) is not None
+        }
+        read += sum(answer in worth for answer, _ in its_own)
+        ordered = sorted(worth, key=worth.__getitem__, reverse=True)
+        repeated = duplicates(ordered, task.normal_form)
+        different = [answer for answer, again in zip(ordered, repeated, strict=True) if not again]
+        if len(different) >= warmup.answers:
+            sets.append((problem, random.sample(different[: warmup.answers], warmup.answers)))
+    if not sets:
+        raise InputError(
+            f"no problem has {warmup.answers} different answers of the model's own, {read / len(found):.0%} of whose "
+            f"single answers could be read: learn from the task's {DEMONSTRATIONS}, or raise tokens_per_answer"
+        )
+    return sets
+
+
+def _some(task: Task[Any], split: str, count: int, seed: int) -> Sequence[Any]:
+    """Return problems drawn from a split; where it has no more, as many as there can be."""
+    problems = list(task.problems(split))
+    if count < len(problems):
+        return Random(f"problems {seed}").sample(problems, count)
+    try:
+        return task.problems(split, count=count)  # a task that makes its problems has more
+    except InputError:
+        return problems

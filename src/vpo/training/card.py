@@ -1,0 +1,46 @@
+"""The card of a trained model: what it is, and how plain transformers asks it."""
+
+from pathlib import Path
+
+from vpo.models.prompt_format import PromptFormat
+from vpo.training.config import TrainConfig
+from vpo.util.files import write_text
+
+CARD = """\
+---
+library_name: transformers
+tags: [vpo, {method}]
+---
+# {task}, trained with {method}
+
+{steps} steps from `{model}`; each prompt asks for {asked}. `vpo.json` holds the prompt format. Without vpo installed:
+
+```python
+import json
+from pathlib import Path
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+folder = Path("{folder}")
+tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
+messages = json.loads((folder / "vpo.json").read_text())["example"]
+prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, enable_thinking=False)
+inputs = tokenizer(prompt, return_tensors="pt", add_special_tokens=False, return_token_type_ids=False)
+written = model.generate(**inputs, do_sample=True, temperature=0.7, max_new_tokens={tokens})
+print(tokenizer.decode(written[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))
+```
+"""
+
+
+def write_card(folder: Path, config: TrainConfig, asked: PromptFormat) -> None:
+    """Write the card of a trained model as README.md."""
+    assert config.tokens_per_answer is not None
+    text = CARD.format(
+        task=config.task,
+        method=config.method,
+        steps=config.steps,
+        model=config.model,
+        asked="1 answer" if asked.answers == 1 else f"{asked.answers} answers",
+        folder="path/to/model",
+        tokens=config.tokens_per_answer * asked.answers,
+    )
+    write_text(folder / "README.md", text)

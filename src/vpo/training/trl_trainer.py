@@ -1,0 +1,207 @@
+"""A `trl.GRPOTrainer` out of a `TrainConfig`: the stock one, but for methods that pay each answer by itself."""
+
+import difflib
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import numpy as np
+
+from vpo.engines.prompts import task_dataset
+from vpo.engines.reward import RewardFunction
+from vpo.engines.trl import grpo_config
+from vpo.models.decoding import share_prompts
+from vpo.models.policy import Policy
+from vpo.training.config import TrainConfig
+from vpo.util import processes
+from vpo.util.errors import InputError
+from vpo.util.kinds import fits, kind_name
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+# Settings of `GRPOConfig` that have a name of their own in `TrainConfig`, or that the run folder depends on.
+RENAMED = {
+    "max_steps": "steps",
+    "num_generations": "group",
+    "per_device_train_batch_size": "micro_batch",
+    "gradient_accumulation_steps": "micro_batch",
+    "lr_scheduler_type": "schedule",
+    "beta": "kl",
+    "max_completion_length": "tokens_per_answer",
+    "use_vllm": "vllm",
+    "vllm_mode": "vllm",
+    "bf16": "precision",
+    "fp16": "precision",
+    "save_steps": "save_every",
+    "save_total_limit": "keep_checkpoints",
+}
+# Settings that cannot be changed, and why.
+FIXED = {
+    "the run folder depends on it": ("output_dir", "logging_steps", "logging_strategy", "save_strategy"),
+    "the run lays out its prompts itself": ("shuffle_dataset", "data_seed", "num_train_epochs"),
+    "a step is one batch of rollouts": ("steps_per_generation", "generation_batch_size"),
+    "a resumed run would end elsewhere": ("save_only_model", "ignore_data_skip", "sync_ref_model"),
+    "vpo eval evaluates": ("do_eval", "eval_strategy", "eval_steps", "eval_on_start", "load_best_model_at_end"),
+}
+# Above so many parameters activations are computed anew in the backward pass, to fit.
+CHECKPOINTED = 100_000_000
+
+
+def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, parameters: int) -> "GRPOConfig":
+    """Return the arguments of the trainer, refusing those that do not fit each other."""
+    import torch
+
+    _check_own(config.trainer)
+    assert config.micro_batch is not None  # all is resolved
+    assert config.tokens_per_answer is not None
+    on_gpu = torch.cuda.is_available()
+    settings = {
+        "output_dir": str(output),
+        "max_steps": config.steps,
+        "num_generations": config.group,
+        "per_device_train_batch_size": config.micro_batch,
+        "gradient_accumulation_steps": _backward_passes(config),
+        "learning_rate": config.learning_rate,
+        "lr_scheduler_type": config.schedule,
+        "warmup_steps": config.warmup_steps,
+        "beta": config.kl,
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "tokens_per_answer": config.tokens_per_answer,
+        "bf16": config.precision != "float32",
+        "seed": config.seed,
+        "logging_steps": 1,
+        "save_strategy": "no",  # `Watch` says when
+        "shuffle_dataset": False,  # `in_order` does it
+        "gradient_checkpointing": parameters > CHECKPOINTED,
+        "report_to": [each for each in config.report_to if each != "tensorboard"] or "none",  # it has a callback
+        "run_name": output.parent.name,
+        "disable_tqdm": True,  # `Watch` has a bar of its own
+        "use_cpu": not on_gpu,
+    }
+    if config.vllm != "off":
+        if importlib.util.find_spec("vllm") is None:
+            raise InputError(f"vllm {config.vllm!r} needs vLLM: pip install vllm, or set vllm to 'off'")
+        settings |= {"use_vllm": True, "vllm_mode": config.vllm}
+    try:
+        return grpo_config(reward, **settings | config.trainer)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"the settings of the trainer do not fit each other ({error})") from None
+
+
+def _backward_passes(config: TrainConfig) -> int:
+    """Return how many backward passes a process makes a step, refusing rollouts that cannot be shared out evenly."""
+    assert config.micro_batch is not None
+    share, over = divmod(config.rollouts, processes.count())
+    if over:
+        raise InputError(
+            f"{processes.count()} processes must share the {config.rollouts} rollouts of a step, prompts × group, "
+            f"evenly: change prompts, {config.prompts}, or group, {config.group}"
+        )
+    if share % config.micro_batch:
+        raise InputError(
+            f"micro_batch must divide the {share} rollouts that each of {processes.count()} processes has a step, and "
+            f"{config.micro_batch} does not"
+        )
+    return share // config.micro_batch
+
+
+def _check_own(settings: Mapping[str, Any]) -> None:
+    """Refuse settings of the trainer that are not one, that are the run's, or that are of the wrong kind."""
+    from trl import GRPOConfig
+
+    kinds = get_type_hints(GRPOConfig)
+    ours = {each.name for each in fields(TrainConfig)}
+    for name, value in settings.items():
+        if name in RENAMED or name in ours:
+            raise InputError(f"set {RENAMED.get(name, name)} of the run, not {name} of the trainer")
+        for reason, names in FIXED.items():
+            if name in names:
+                raise InputError(f"{name} of the trainer cannot be set: {reason}")
+        if name not in kinds:
+            near = difflib.get_close_matches(name, kinds, n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"trl.GRPOConfig has no setting {name!r}{hint}")
+        if value is None or not fits(value, kinds[name]):
+            raise InputError(f"{name} of the trainer must be {kind_name(kinds[name])}, not {value!r}")
+    if settings.get("num_iterations", 1) < 1:
+        raise InputError(f"num_iterations of the trainer must be 1 or more, not {settings['num_iterations']}")
+
+
+def build_trainer(
+    config: TrainConfig, reward: RewardFunction, policy: Policy, args: "GRPOConfig", callbacks: list[Any]
+) -> "GRPOTrainer":
+    """Return the trainer of a run, which trains a policy in place."""
+    from transformers import PrinterCallback
+    from trl import GRPOTrainer
+
+    kind = GRPOTrainer
+    if reward.method.per_answer:
+        from vpo.engines.answer_trainer import AnswerTrainer
+
+        kind = AnswerTrainer
+    trainer = kind(
+        policy.model,
+        reward_funcs=reward,
+        args=args,
+        train_dataset=in_order(task_dataset(reward), config, args.num_iterations),
+        processing_class=policy.tokenizer,
+        callbacks=callbacks,
+        peft_config=_adapter(config.lora),
+    )
+    trainer.remove_callback(PrinterCallback)
+    if config.lora and _sharded(trainer):
+        raise InputError(
+            "lora cannot be merged into weights that are spread over processes: set lora to 0, or use neither FSDP nor "
+            "ZeRO-3"
+        )
+    if not _sharded(trainer):
+        share_prompts(policy.model, trainer.accelerator.autocast)
+    return trainer
+
+
+def full_weights(trainer: "GRPOTrainer") -> dict[str, Any] | None:
+    """Return the weights of a trained model that are spread over processes; None where each holds them all.
+
+    All processes must call it; the main one gets them.
+    """
+    if not _sharded(trainer):
+        return None
+    found: dict[str, Any] = trainer.accelerator.get_state_dict(trainer.model_wrapped)
+    return found
+
+
+def _sharded(trainer: "GRPOTrainer") -> bool:
+    """Return whether FSDP or ZeRO-3 gives each process a part of the weights."""
+    zero = trainer.accelerator.state.deepspeed_plugin
+    return bool(trainer.is_fsdp_enabled) or (zero is not None and zero.zero_stage == 3)
+
+
+def in_order(dataset: "Dataset", config: TrainConfig, updates: int) -> "Dataset":
+    """Return the prompts of all steps in their order, each epoch shuffled by the seed: one long epoch to the trainer.
+
+    The sampler of a trainer that goes on from a checkpoint would replay the order of the first epoch.
+
+    Args:
+        dataset: a prompt for each problem.
+        config: of the run.
+        updates: how many updates one batch of rollouts serves.
+    """
+    needed = config.prompts * -(-config.steps // updates)
+    epochs = -(-needed // len(dataset))
+    places = [np.random.default_rng([config.seed, epoch]).permutation(len(dataset)) for epoch in range(epochs)]
+    return dataset.select(np.concatenate(places)[:needed])
+
+
+def _adapter(rank: int) -> Any:
+    if rank == 0:
+        return None
+    from peft import LoraConfig
+
+    return LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")

@@ -1,0 +1,53 @@
+"""`vpo doctor` says what is there, and how to get what is not."""
+
+import json
+import shutil
+
+import pytest
+
+from vpo.cli.main import main
+from vpo.sandbox import WALLS, trouble
+from vpo.sandbox.inside import landlock
+
+
+@pytest.fixture(autouse=True)
+def examined_anew():
+    """Forget what was found, before and after."""
+    trouble.cache_clear()
+    yield
+    trouble.cache_clear()
+
+
+def findings(capsys):
+    code = main(["doctor", "--json"])
+    return code, {each["name"]: each for each in json.loads(capsys.readouterr().out)}
+
+
+def test_what_is_there_has_its_version(capsys):
+    _, found = findings(capsys)
+    assert found["torch"]["there"]
+    assert found["torch"]["detail"].endswith("for training")
+
+
+def test_a_wall_is_there_where_a_program_ran_behind_it(capsys):
+    code, found = findings(capsys)
+    for name in ("bubblewrap", "landlock"):
+        assert found[name]["there"] == (not trouble(WALLS[name]))
+    assert code == (0 if found["bubblewrap"]["there"] or found["landlock"]["there"] else 1)
+
+
+def test_what_is_missing_is_named_with_its_remedy(capsys, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    _, found = findings(capsys)
+    assert not found["bubblewrap"]["there"]
+    assert found["bubblewrap"]["detail"] == "bwrap is not installed"
+    assert "apt-get install bubblewrap" in found["bubblewrap"]["remedy"]
+
+
+def test_a_machine_without_walls_fails_the_check(capsys, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    assert main(["doctor"]) == 1
+    shown = capsys.readouterr().out
+    assert "landlock      no   the kernel has no Landlock" in shown
+    assert "The task code is refused here" in shown

@@ -1,0 +1,205 @@
+"""Evaluations of runs, compared: the table, the oracle, the curves."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vpo import best_at_k
+from vpo.cli.main import main
+from vpo.evaluation.evaluations import FACTS, POOL, oracle_of, read_evaluation, write_answers, write_facts
+from vpo.evaluation.measure import compare
+from vpo.report.curves import curves_of
+from vpo.tasks.maze import MazeTask
+
+TASK = MazeTask(size=7)
+PROBLEMS = TASK.problems("test", count=5)
+WEIGHTS = dict.fromkeys(TASK.names, 0.25)
+
+
+def make_evaluation(folder, seed, answers, **facts):
+    """Random scores for five mazes, six answers each, as `vpo eval` would write them."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {
+            "problem": problem.id,
+            "generation": place // answers,
+            "position": place % answers + 1,
+            "scores": dict(zip(TASK.names, rng.random(4).tolist(), strict=True)),
+            "solved": bool(rng.random() < 0.5),
+            "tokens": 10 * answers + place // answers,
+            "answer": None if place == 5 else "RRDDLLUU"[: place + 1] + "<b>",
+        }
+        for problem in PROBLEMS
+        for place in range(6)
+    ]
+    write_answers(folder, rows)
+    known = {"task": "maze", "task_settings": {"size": 7}, "split": "test", "problems": 5, "target": WEIGHTS}
+    write_facts(folder, {**known, **facts})
+    return str(folder)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return [make_evaluation(tmp_path / "grpo", 0, 1), make_evaluation(tmp_path / "vpo", 1, 3)]
+
+
+def test_runs_are_compared(runs, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["compare", *runs, "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    for part in ("grpo", "vpo − grpo", "best@k, by answers", "by generations", "by tokens", "first", "set", "coverage"):
+        assert part in said
+    assert "share of the oracle, by answers" in said
+    assert "pass@k" not in said
+    assert "pass@k" in (out / "comparison.txt").read_text()
+    assert (out / "best_at_k.png").read_bytes().startswith(b"\x89PNG")
+    svg = (out / "best_at_k.svg").read_text()
+    assert all(f">{name}</text>" in svg for name in ("grpo", "vpo", "oracle", "answers", "generations", "tokens"))
+    assert main(["compare", *runs, "--out", str(out), "--all", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["pairs"] == [[1, 0]]
+    assert data == json.loads((out / "comparison.json").read_text())
+
+
+def test_three_runs_are_compared_each_with_each(runs, tmp_path, capsys):
+    base = make_evaluation(tmp_path / "base", 7, 3)
+    assert main(["compare", *runs, base, "--out", str(tmp_path / "out"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["pairs"] == [[1, 0], [2, 0], [2, 1]]
+    for measure in data["measures"]:
+        (grpo, vpo, last), changes = measure["values"], measure["differences"]
+        assert changes[0]["mean"] == pytest.approx(vpo["mean"] - grpo["mean"])
+        assert changes[2]["mean"] == pytest.approx(last["mean"] - vpo["mean"])
+    four = [*runs, base, make_evaluation(tmp_path / "more", 8, 3)]
+    assert main(["compare", *four, "--out", str(tmp_path / "out"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"] == [[1, 0], [2, 0], [3, 0]]
+
+
+def test_the_share_of_the_oracle_is_that_of_each_problem(runs):
+    evaluation = read_evaluation(runs[0])
+    oracle = oracle_of([evaluation], WEIGHTS)
+    found = compare([evaluation.pool], target=WEIGHTS, ks=[2], oracle=oracle)
+    expected = [
+        best_at_k(evaluation.pool.problems[problem.id].scores_nD.mean(axis=1), 2) / TASK.best(problem)
+        for problem in PROBLEMS
+    ]
+    (share,) = [each for each in found.measures if each.section == "share of the oracle"]
+    assert share.values[0].mean == pytest.approx(np.mean(expected))
+    other = oracle_of([evaluation], {"gold": 1.0})
+    assert other == {problem.id: TASK.best(problem, [0, 1, 0, 0]) for problem in PROBLEMS}
+
+
+def test_no_oracle_for_different_tasks_or_for_bare_pools(runs, tmp_path):
+    one = read_evaluation(runs[0])
+    other = read_evaluation(make_evaluation(tmp_path / "other", 3, 1, task_settings={"size": 9}))
+    assert oracle_of([one, other], WEIGHTS) is None
+    assert oracle_of([one, read_evaluation(f"{runs[0]}/{POOL}")], WEIGHTS) is None
+
+
+def test_without_a_target_the_oracle_is_that_of_all_objectives_alike(runs):
+    evaluation = read_evaluation(runs[0])
+    assert oracle_of([evaluation], None) == oracle_of([evaluation], WEIGHTS)
+
+
+def test_different_targets_must_be_chosen_from(runs, tmp_path, capsys):
+    other = make_evaluation(tmp_path / "other", 3, 1, target={"gold": 1.0})
+    assert main(["compare", runs[0], other]) == 2
+    assert "evaluated under different targets: choose one with --target" in capsys.readouterr().err
+    assert main(["compare", runs[0], other, "--target", "gold=1", "--out", str(tmp_path / "out")]) == 0
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}"])
+def test_a_broken_evaluation_is_one_line(runs, text, tmp_path, capsys):
+    (tmp_path / "grpo" / FACTS).write_text(text)
+    assert main(["compare", runs[0]]) == 2
+    assert capsys.readouterr().err.startswith(f"vpo: error: {tmp_path / 'grpo' / FACTS}: ")
+
+
+def test_other_rewards_are_named(tmp_path, capsys):
+    scorings = [{"scorers": [{"calibration": {"range": [0, high]}}]} for high in (4.0, 4.0, 8.0)]
+    runs = [make_evaluation(tmp_path / f"r{n}", n, 1, scoring=each) for n, each in enumerate(scorings)]
+    assert main(["compare", *runs[:2], "--out", str(tmp_path / "out")]) == 0
+    assert "scored otherwise" not in capsys.readouterr().out
+    assert main(["compare", *runs, "--out", str(tmp_path / "out")]) == 0
+    assert "r2 was scored otherwise than" in (said := capsys.readouterr().out)
+    assert "scorers.0.calibration.range.1" in said
+
+
+def test_what_is_not_whole_is_named_and_left_out(runs, tmp_path, capsys):
+    half = Path(make_evaluation(tmp_path / "half", 2, 3))  # of a run that was trained on since, and is not done
+    (half / "config.toml").write_text('task = "maze"\nmethod = "vpo"\n')
+    broken = Path(make_evaluation(tmp_path / "broken", 2, 3))
+    (broken / FACTS).write_text("{")
+    given = [runs[0], str(half), runs[1], str(broken), "nowhere"]
+    assert main(["compare", *given, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert f"note: left out: {half}: the run is not finished; go on with it: vpo train --resume {half}" in said
+    assert f"note: left out: {broken / FACTS}: the file is not JSON" in said
+    assert "note: left out: nowhere: there is no such run, folder or pool" in said
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert main(["compare", *runs, "--out", str(tmp_path / "alone")]) == 0
+    alone = json.loads((tmp_path / "alone" / "comparison.json").read_text())
+    assert found["measures"] == alone["measures"]
+    assert len(found["notes"]) == len(alone["notes"]) + 3
+    assert "left out: nowhere" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_the_points_of_the_curves_are_the_numbers_of_the_table(runs):
+    pools = [read_evaluation(run).pool for run in runs]
+    found = compare(pools, target=WEIGHTS)
+    for place, curves in enumerate(curves_of(found)):
+        assert [curve.by for curve in curves] == ["answers", "generations", "tokens"]
+        for curve in curves[:2]:
+            drawn = dict(zip(curve.budgets, zip(curve.mean, curve.low, curve.high, strict=True), strict=True))
+            listed = [each for each in found.measures if (each.section, each.by) == ("best@k", curve.by)]
+            assert listed
+            for measure in listed:
+                value = measure.values[place]
+                assert drawn[measure.at] == pytest.approx((value.mean, value.low, value.high))
+        assert curves[2].mean[-1] == pytest.approx(curves[1].mean[-1])  # all tokens buy all generations
+
+
+def test_a_curve_of_one_problem_has_no_band(tmp_path, capsys):
+    (tmp_path / "pool.jsonl").write_text(
+        '{"problem": "p", "generation": 0, "position": 1, "scores": {"gold": 0.5, "lava": 0.25}}\n'
+    )
+    assert main(["compare", str(tmp_path / "pool.jsonl"), "--out", str(tmp_path / "out")]) == 0
+    assert "share of the oracle" not in capsys.readouterr().out
+    assert (tmp_path / "out" / "best_at_k.png").is_file()
+
+
+def test_an_evaluation_is_not_overwritten_unless_asked_and_is_whole_or_absent(runs, tmp_path, capsys):
+    from vpo.evaluation.evaluations import check_free
+
+    folder = tmp_path / "grpo"
+    with pytest.raises(ValueError, match="there is an evaluation already: choose another folder with --out, or give"):
+        check_free(folder, overwrite=False)
+    check_free(folder, overwrite=True)
+    with pytest.raises(ValueError, match="a pool must hold 1 or more rows"):
+        write_answers(folder, [])
+    assert not (folder / FACTS).exists()
+    with pytest.raises(ValueError, match="there is an evaluation already"):  # its pool is there
+        check_free(folder, overwrite=False)
+    assert main(["compare", str(folder)]) == 2
+    assert f"{folder}: there is no evaluation here; make one: vpo eval {folder}" in capsys.readouterr().err
+
+
+def test_what_is_not_there_is_said(capsys):
+    assert main(["compare", "nowhere"]) == 2
+    assert capsys.readouterr().err == "vpo: error: nowhere: there is no such run, folder or pool\n"
+
+
+def test_many_runs_have_a_row_each(runs, tmp_path, capsys):
+    many = [*runs, *(make_evaluation(tmp_path / name, seed, 3) for seed, name in enumerate("abc", start=5))]
+    assert main(["compare", *many, "--out", str(tmp_path / "out")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    head = next(line for line in lines if "best@1" in line).split()
+    assert head == [*("best@1", "best@3", "best@5", "best@6", "first", "set", "l1", "coverage", "oracle@6")]
+    data = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    best = {each["at"]: each for each in data["measures"] if (each["section"], each["by"]) == ("best@k", "answers")}
+    (row,) = [line.split() for line in lines if line.startswith("vpo ")][:1]
+    assert row[1] == f"{best[1]['values'][1]['mean']:.3f}"
+    change = [line.split() for line in lines if line.startswith("vpo ")][1]
+    assert change[1] == f"{best[1]['differences'][0]['mean']:+.3f}".replace("-", "−")

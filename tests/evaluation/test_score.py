@@ -1,0 +1,208 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from vpo import read_pool
+from vpo.cli.main import main
+from vpo.tasks.answers import write
+from vpo.tasks.maze import MazeTask
+
+
+@pytest.fixture
+def completions(tmp_path):
+    task = MazeTask(size=7)
+    rows = []
+    for place, maze in enumerate(task.problems(count=3)):
+        gold = task.gold(maze)
+        rows.append({"problem": maze.id, "completion": write([gold, gold, "R"]), "tokens": 50})
+        rows.append({"problem": place, "completion": f"<answer_2>{gold}</answer_2> and <answer_3>R", "tokens": 20})
+    path = tmp_path / "completions.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+ARGUMENTS = ["--answers", "3", "--set", "size=7"]
+
+
+def test_completions_become_a_pool(tmp_path, completions, capsys):
+    pool_path = str(tmp_path / "pool.parquet")
+    assert main(["score", "maze", str(completions), "--out", pool_path, *ARGUMENTS]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "6 completions, 18 answers: 66.7% were given, 66.7% could be read, 16.7% repeat an earlier one of their set"
+        in said
+    )
+    assert f"next: vpo measure {pool_path}" in said
+    pool = read_pool(pool_path)
+    assert len(pool.problems) == 3
+    assert pool.set_size == 3
+    assert pool.objectives == ("completion", "gold", "diamond", "avoid_lava")
+    for maze in MazeTask(size=7).problems(count=3):
+        problem = pool.problems[maze.id]
+        vector = list(MazeTask().expected(maze))
+        zeros = [0, 0, 0, 0]
+        assert problem.scores_nD.tolist() == [vector, vector, zeros, zeros, vector, zeros]
+        assert problem.tokens_N.tolist() == [50, 20]
+        assert problem.answers[3:] == (None, MazeTask().gold(maze), None)
+    assert main(["measure", pool_path]) == 0
+    assert main(["diagnose", pool_path]) == 0
+
+
+def test_json(tmp_path, completions, capsys):
+    assert main(["score", "maze", str(completions), "--out", str(tmp_path / "p.jsonl"), *ARGUMENTS, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["completions"] == 6
+    assert data["given"] == pytest.approx(12 / 18)
+    assert data["mean"]["completion"] == pytest.approx(0.5)
+    solvable = sum(MazeTask().solved(MazeTask().expected(maze)) for maze in MazeTask(size=7).problems(count=3))
+    assert data["solved"] == pytest.approx(3 * solvable / 18)
+    assert data["target"]["gold"] == 0.25
+
+
+def test_the_pool_lies_beside_the_completions_and_unreadable_answers_are_counted(tmp_path, capsys):
+    path = tmp_path / "mine.jsonl"
+    rows = [{"problem": 0, "completion": write(["foo", "bar", "\ud800"]), "generation": "first"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["score", "maze", str(path), "--answers", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "100.0% were given, 0.0% could be read, 0.0% repeat" in said
+    written = [json.loads(line) for line in (tmp_path / "mine.pool.jsonl").read_text().splitlines()]
+    assert [row["answer"] for row in written] == ["foo", "bar", "\\ud800"]
+    assert {row["generation"] for row in written} == {"first"}
+
+
+def test_the_next_step_names_the_target_of_the_task(tmp_path, capsys):
+    from tests.tasks.rows import musique_row
+
+    (tmp_path / "dev.jsonl").write_text(json.dumps(musique_row()) + "\n")
+    path = tmp_path / "completions.jsonl"
+    path.write_text(json.dumps({"problem": 0, "completion": "<answer>Lake Vostok</answer>"}) + "\n")
+    assert main(["score", "musique", str(path), "--data", str(tmp_path / "dev.jsonl")]) == 0
+    said = capsys.readouterr().out
+    assert "--target hop_1=1,hop_2=1,hop_3=1,hop_4=1,answer_f1=3" in said
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"problem": 0}, "completions.jsonl:1: completion must be text, not NoneType"),
+        (
+            {"problem": 100, "completion": "x"},
+            "completions.jsonl:1: problem must be an id, or a place in 0..99 of the split, not 100",
+        ),
+        ({"problem": "x", "completion": "x"}, "problem must be an id, or a place in 0..99 of the split, not 'x'"),
+        (
+            {"problem": 0, "completion": "x", "answers": 0},
+            "completions.jsonl:1: answers must be a whole number in 1..10000, not 0",
+        ),
+        ({"problem": [0], "completion": "x"}, "completions.jsonl:1: problem must be an id"),
+        ({"problem": True, "completion": "x"}, "problem must be an id"),
+        ({"problem": 0, "completion": "x", "answers": 10**9}, "answers must be a whole number in 1..10000"),
+        ({"problem": 0, "completion": "x", "answers": True}, "answers must be a whole number"),
+        ({"problem": 0, "completion": "x", "tokens": "many"}, "completions.jsonl:1: tokens must be a whole number"),
+        ({"problem": 0, "completion": "x", "generation": [1]}, "completions.jsonl:1: generation must be text"),
+        ([1], "a row must be an object with problem and completion"),
+        (None, "the file must hold 1 or more completions, and has none"),
+    ],
+)
+def test_bad_rows_are_named_and_nothing_is_written(tmp_path, capsys, row, message):
+    path = tmp_path / "completions.jsonl"
+    path.write_text("" if row is None else json.dumps(row) + "\n")
+    assert main(["score", "maze", str(path), "--out", str(tmp_path / "pool.jsonl")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "pool.jsonl").exists()
+
+
+def test_completions_that_disagree_are_named(tmp_path, capsys):
+    path = tmp_path / "completions.jsonl"
+    rows = [{"problem": 0, "completion": "x", "generation": 1}, {"problem": 0, "completion": "x"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["score", "maze", str(path)]) == 2
+    assert "generation must be in every row or in none: line 1 has it, line 2 does not" in capsys.readouterr().err
+    assert main(["score", "maze", str(path), "--out", str(path)]) == 2
+    assert "the pool must be another file than the completions" in capsys.readouterr().err
+
+
+# vpo tasks
+
+
+def test_tasks_are_listed(capsys):
+    assert main(["tasks"]) == 0
+    said = capsys.readouterr().out
+    for name in ("maze", "musique", "eureqa", "toolrl", "avoid_lava", "settings: size=9"):
+        assert name in said
+    assert main(["tasks", "--json"]) == 0
+    assert [task["name"] for task in json.loads(capsys.readouterr().out)][:4] == ["maze", "musique", "eureqa", "toolrl"]
+
+
+def test_a_problem_is_shown(tmp_path, capsys):
+    picture = tmp_path / "maze.svg"
+    arguments = ["tasks", "show", "maze", "--index", "2", "--answers", "4", "--target", "gold=1"]
+    assert main([*arguments, "--picture", str(picture)]) == 0
+    said = capsys.readouterr().out
+    for text in ("maze 9-4242-2", "<answer_4>", "gold 100%", "gold answer", "1S", "completion 1"):
+        assert text in said
+    assert picture.exists()
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == "9-4242-2"
+
+
+def test_gold_answers_are_validated(tmp_path, capsys):
+    assert main(["tasks", "validate", "maze", "--set", "size=7"]) == 0
+    assert "maze: 100 of 100 gold answers score as they should" in capsys.readouterr().out
+    from tests.tasks.rows import musique_row
+
+    path = tmp_path / "dev.jsonl"
+    path.write_text(json.dumps({**musique_row(), "answer": "the", "answer_aliases": []}) + "\n")
+    assert main(["tasks", "validate", "musique", "--data", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert "musique: 0 of 1 gold answers score as they should" in said
+    assert "as a single answer: hop_1 is 0, not 1" in said
+    assert main(["tasks", "validate", "musique", "--data", str(path), "--json"]) == 1
+    assert len(json.loads(capsys.readouterr().out)["flaws"]) == 1
+
+
+def test_a_task_of_a_file_is_used_everywhere(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("vpo.tasks._REGISTERED", {})
+    file = str(Path(__file__).parents[2] / "examples" / "own_task.py")
+    assert main(["tasks", "--task", file]) == 0
+    assert "reach: choose numbers" in capsys.readouterr().out
+    assert main(["tasks", "show", "reach", "--task", file, "--answers", "3"]) == 0
+    capsys.readouterr()
+    assert main(["tasks", "--task", file, "--json", "show", "reach"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == "test-0"
+    assert main(["tasks", "validate", file]) == 0
+    assert "reach: 50 of 50 gold answers score as they should" in capsys.readouterr().out
+    completions = tmp_path / "completions.jsonl"
+    completions.write_text(json.dumps({"problem": 0, "completion": "<answer>x</answer>"}) + "\n")
+    assert main(["score", "reach", str(completions), "--task", file, "--out", str(tmp_path / "pool.jsonl")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tasks", "show", "maez"], "task 'maez' is not known: did you mean 'maze'?"),
+        (["tasks", "show", "maze", "--index", "100"], "index must lie in 0..99, the problems of the split, not 100"),
+        (["tasks", "show", "maze", "--answers", "0"], "answers must be 1 or more, not 0"),
+        (["tasks", "show", "maze", "--set", "size=4"], "size must be odd and 7 or more, not 4"),
+        (["tasks", "show", "maze", "--split", "tst"], "split 'tst' is not one of maze"),
+        (["tasks", "show", "maze", "--data", "x"], "task maze has no setting 'data'"),
+        (["tasks", "show", "musique"], "task musique needs data"),
+        (["tasks", "show", "maze", "--target", "silver=1"], "target names 'silver'"),
+        (["tasks", "show", "maze", "--picture", "x.gif"], "x.gif: a picture must end in .png or .svg"),
+        (["tasks", "show", "toolrl", "--data", "hub:x"], "hub:x"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(capsys, monkeypatch, arguments, message):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("datasets.load_dataset", fail)
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("vpo: error: ")
+    assert captured.err.count("\n") == 1
+    assert message in captured.err
+
+
+def fail(repository, split):
+    raise ConnectionError("no network")

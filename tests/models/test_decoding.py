@@ -1,0 +1,329 @@
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import partial
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from tests.engines.tiny import save_tiny_model
+from vpo.models import decoding, generate, shared_prompts
+from vpo.models.decoding import decode, grouped, share_prompts, shares_prompts
+from vpo.models.generate import Sampling, complete
+from vpo.models.locate import embedded
+from vpo.models.policy import load
+from vpo.tasks.maze import MazeTask
+from vpo.training.config import TrainConfig
+from vpo.training.train import train
+
+SHAPE = {
+    "vocab_size": 300,
+    "hidden_size": 96,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+    "initializer_range": 0.3,
+    "pad_token_id": 0,
+    "eos_token_id": 1,
+    "bos_token_id": 2,
+}
+OWN = {
+    "Qwen3Moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32},
+    "DeepseekV3": {"n_routed_experts": 4, "n_group": 1, "topk_group": 1, "num_experts_per_tok": 2},
+}
+DRAWS = {
+    "greedy": {"do_sample": False},
+    "nucleus": {"do_sample": True, "temperature": 0.8, "top_p": 0.9},
+    "penalty": {"do_sample": True, "repetition_penalty": 1.3},
+}
+
+
+def random_model(kind):
+    import transformers
+
+    torch.manual_seed(0)
+    if kind == "GPT2":
+        ends = {name: SHAPE[name] for name in ("pad_token_id", "eos_token_id", "bos_token_id")}
+        config = transformers.GPT2Config(
+            vocab_size=300, n_embd=96, n_layer=2, n_head=4, initializer_range=0.3, n_positions=128, **ends
+        )
+        return transformers.GPT2LMHeadModel(config).eval()
+    config = getattr(transformers, f"{kind}Config")(**SHAPE, **OWN.get(kind, {}))
+    return getattr(transformers, f"{kind}ForCausalLM")(config).eval()
+
+
+def some_prompts():
+    """Four prompts, one of them padded, and five completions of each."""
+    torch.manual_seed(1)
+    tokens = torch.randint(3, 300, (4, 9))
+    mask = torch.ones_like(tokens)
+    tokens[1, :4], mask[1, :4] = 0, 0
+    return tokens.repeat_interleave(5, 0), mask.repeat_interleave(5, 0)
+
+
+def written(model, tokens, mask, **settings):
+    torch.manual_seed(5)
+    return model.generate(tokens, attention_mask=mask, **{"max_new_tokens": 40, **settings})
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("kind", ["Llama", "Qwen2", "Qwen3", "Qwen3Moe", "Granite", "Olmo", "GPT2"])
+def test_it_writes_what_generate_writes(kind, draw):
+    model = random_model(kind)
+    assert shares_prompts(model)
+    tokens, mask = some_prompts()
+    plain = written(model, tokens, mask, **DRAWS[draw])
+    assert torch.equal(written(model, tokens, mask, custom_generate=decode, **DRAWS[draw]), plain)
+    assert len({tuple(row) for row in plain.tolist()}) == (4 if draw == "greedy" else 20)
+    assert model.config._attn_implementation == "sdpa"
+
+
+def test_completions_of_a_prompt_may_stand_anywhere_and_be_fewer_than_of_another():
+    model = random_model("Llama")
+    tokens, mask = some_prompts()
+    for places in (torch.randperm(20), torch.arange(18), torch.tensor([7]), torch.tensor([3, 8, 3, 16])):
+        asked = tokens[places], mask[places]
+        plain = written(model, *asked, do_sample=True)
+        assert torch.equal(written(model, *asked, do_sample=True, custom_generate=decode), plain)
+
+
+def test_it_stops_where_all_have_ended():
+    model = random_model("Llama")
+    tokens, mask = some_prompts()
+    ends = {"do_sample": True, "eos_token_id": list(range(100))}
+    plain = written(model, tokens, mask, **ends)
+    assert plain.shape[1] < 9 + 40
+    assert torch.equal(written(model, tokens, mask, custom_generate=decode, **ends), plain)
+
+
+def test_a_prompt_is_read_once_for_all_of_its_completions(monkeypatch):
+    model = random_model("Llama")
+    tokens, mask = some_prompts()
+    read = []
+    forward = model.forward
+
+    def watched(input_ids, **inputs):
+        read.append(tuple(input_ids.shape))
+        return forward(input_ids, **inputs)
+
+    monkeypatch.setattr(model, "forward", watched)
+    written(model, tokens, mask, do_sample=True, custom_generate=decode)
+    assert read[0] == (4, 9)
+    assert set(read[1:]) == {(20, 1)}
+
+
+def test_keys_that_are_wider_than_values_are_narrowed():
+    # As under mixed precision, which is not computed here: some CPUs crash on it.
+    keys, values = torch.ones(2, 2, 5, 8, dtype=torch.float64), torch.ones(2, 2, 5, 8)
+    writer = shared_prompts.Writer(None, torch.ones(2, 5, dtype=torch.long), [keys], [values], 3, 4)
+    found, _ = writer.update(torch.ones(6, 2, 1, 8, dtype=torch.float64), torch.ones(6, 2, 1, 8), 0)
+    assert found.dtype == writer.keys[0].dtype == torch.float32
+    assert found.shape == (2, 2, 3, 4, 8)
+
+
+class Narrowed(TorchDispatchMode):
+    """Counts how often weights are narrowed."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.weights, self.count = {each.data_ptr() for each in model.parameters()}, 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), more=None):
+        if function is torch.ops.aten._to_copy.default:
+            self.count += arguments[0].data_ptr() in self.weights
+        return function(*arguments, **(more or {}))
+
+
+def test_mixed_precision_narrows_the_weights_once():
+    model = random_model("Llama")
+    autocast = partial(torch.autocast, "cpu", torch.float16)  # some CPUs crash on bfloat16
+    model.forward = autocast()(model.forward)  # as accelerate does
+    tokens, mask = some_prompts()
+    found, counts = [], []
+    for around in (nullcontext, autocast):
+        share_prompts(model, around)
+        with Narrowed(model) as narrowed:
+            found.append(written(model, tokens, mask, **DRAWS["nucleus"]))
+        counts.append(narrowed.count)
+    assert torch.equal(*found)
+    linear = sum(isinstance(each, torch.nn.Linear) for each in model.modules())
+    assert counts == [linear * (found[0].shape[1] - tokens.shape[1]), linear]
+
+
+@pytest.mark.parametrize("kind", ["Mistral", "Gemma2", "DiffLlama", "DeepseekV3", "Nemotron"])
+def test_models_that_attend_in_other_ways_write_by_themselves(kind):
+    # They see a window, squash their scores, attend twice, keep something else than keys, take no further arguments.
+    model = random_model(kind)
+    own = model.generate
+    share_prompts(model)
+    assert not shares_prompts(model)
+    assert model.generate == own
+    assert model.config._attn_implementation != shared_prompts.ATTENTION
+
+
+def test_positions_that_depend_on_the_length_are_left_to_transformers():
+    model = random_model("Llama")
+    model.config.rope_parameters = {**model.config.rope_parameters, "rope_type": "dynamic"}
+    assert not shares_prompts(model)
+
+
+def test_room_grows_with_what_is_written(monkeypatch):
+    model = random_model("Llama")
+    tokens, mask = some_prompts()
+    plain = written(model, tokens, mask, do_sample=True)
+    monkeypatch.setattr(shared_prompts, "ROOM", 3)
+    rooms = []
+    grow = shared_prompts.Writer._grow
+
+    def watched(self):
+        grow(self)
+        rooms.append(self.own_keys[0].shape[3])
+
+    monkeypatch.setattr(shared_prompts.Writer, "_grow", watched)
+    assert torch.equal(written(model, tokens, mask, do_sample=True, custom_generate=decode), plain)
+    assert rooms == [3, 6, 12, 24, 40]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"num_beams": 2},
+        {"do_sample": True, "guidance_scale": 1.5},
+        {"do_sample": True, "return_dict_in_generate": True, "output_scores": True},
+        {"do_sample": True, "num_return_sequences": 3},
+        {"do_sample": True, "pad_token_id": None},
+        {"max_new_tokens": 1},
+    ],
+)
+def test_what_else_generate_does_it_still_does(settings):
+    model = random_model("Llama")
+    if "pad_token_id" in settings:
+        model.generation_config.pad_token_id = model.config.pad_token_id = None
+    tokens, mask = some_prompts()
+    plain = written(model, tokens, mask, **settings)
+    found = written(model, tokens, mask, custom_generate=decode, **settings)
+    if "return_dict_in_generate" in settings:
+        assert len(found.scores) == len(plain.scores)
+        plain, found = plain.sequences, found.sequences
+    assert torch.equal(found, plain)
+
+
+def test_a_model_that_is_being_trained_writes_too():
+    model = random_model("Llama").train()
+    model.gradient_checkpointing_enable()
+    assert shares_prompts(model)
+    assert model.training
+    tokens, mask = some_prompts()
+    plain = written(model, tokens, mask, do_sample=True)
+    assert torch.equal(written(model, tokens, mask, do_sample=True, custom_generate=decode), plain)
+
+
+def test_threads_may_share_a_model():
+    model = random_model("Llama")
+    tokens, mask = some_prompts()
+    plain = written(model, tokens, mask, do_sample=False)
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda _: written(model, tokens, mask, do_sample=False, custom_generate=decode), range(8))
+        assert all(torch.equal(each, plain) for each in found)
+    assert model.config._attn_implementation == "sdpa"
+
+
+@pytest.mark.parametrize(
+    ("rows", "most", "order", "times"),
+    [
+        ("aabb", None, [0, 1, 2, 3], 2),
+        ("abab", None, [0, 2, 1, 3], 2),
+        ("aaaabb", None, [0, 1, 2, 3, 4, 5], 2),
+        ("aab", None, [0, 1, 2], 1),
+        ("a" * 12, 5, list(range(12)), 4),
+        ("a" * 7, 5, list(range(7)), 1),
+        ("", None, [], 1),
+    ],
+)
+def test_equal_rows_are_brought_together(rows, most, order, times):
+    assert grouped(list(rows), most) == (order, times)
+
+
+def test_a_batch_holds_all_completions_of_its_prompts(monkeypatch):
+    task = MazeTask(size=7, compact=True)
+    policy = load(embedded("maze", size=7))
+    prompts = [task.ask(problem, 1) for problem in task.problems(count=4)]
+    batches = []
+
+    def watched(model, input_ids, *arguments, **more):
+        batches.append(grouped([tuple(row) for row in input_ids.tolist()]))
+        return decode(model, input_ids, *arguments, **more)
+
+    monkeypatch.setattr(generate, "decode", watched)
+    sampling = Sampling(max_new_tokens=30, batch=8)
+    drawn = complete(policy, prompts * 3, sampling)  # the same prompt in three places
+    assert [(len(order), times) for order, times in batches] == [(6, 3), (6, 3)]
+    assert complete(policy, prompts * 3, sampling) == drawn
+    greedy = complete(policy, prompts * 3, Sampling(temperature=0, max_new_tokens=30, batch=8))
+    assert greedy[:4] == greedy[4:8] == greedy[8:]
+    assert complete(policy, [], sampling) == []
+
+
+def test_a_batch_that_there_is_no_room_for_is_halved(monkeypatch):
+    task = MazeTask(size=7, compact=True)
+    policy = load(embedded("maze", size=7))
+    prompts = [task.ask(problem, 1) for problem in task.problems(count=4) for _ in range(2)]
+    greedy = Sampling(temperature=0, max_new_tokens=30)
+    whole = complete(policy, prompts, greedy)
+    sizes, room = [], 2
+
+    def narrow(model, input_ids, *arguments, **more):
+        sizes.append(len(input_ids))
+        if len(input_ids) > room:
+            raise torch.OutOfMemoryError
+        return decode(model, input_ids, *arguments, **more)
+
+    monkeypatch.setattr(generate, "decode", narrow)
+    assert complete(policy, prompts, greedy) == whole
+    assert sizes == [8, 4, 2, 2, 4, 2, 2]
+    room = 1
+    with pytest.raises(torch.OutOfMemoryError):
+        complete(policy, prompts, greedy)
+
+
+@pytest.mark.parametrize("lora", [0, 4])
+def test_a_run_is_the_same_with_prompts_shared(tmp_path, monkeypatch, lora):
+    model = save_tiny_model(tmp_path / "model")
+    config = TrainConfig(
+        task="maze",
+        model=model,
+        task_settings={"size": 7},
+        steps=2,
+        prompts=2,
+        group=4,
+        problems=4,
+        micro_batch=8,
+        tokens_per_answer=10,
+        lora=lora,
+    )
+    calls = []
+
+    def watched(model, input_ids, *arguments, **more):
+        calls.append(len(input_ids))
+        return decode(model, input_ids, *arguments, **more)
+
+    monkeypatch.setattr(decoding, "decode", watched)
+    train(config, tmp_path / "shared")
+    assert calls == [8, 8]
+    monkeypatch.setattr("vpo.training.trl_trainer.share_prompts", lambda *_: None)
+    train(config, tmp_path / "alone")
+    assert calls == [8, 8]
+    shared, alone = ((tmp_path / name / "rollouts.jsonl").read_text() for name in ("shared", "alone"))
+    assert shared == alone != ""
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("kind", ["Llama", "Qwen3", "Qwen3Moe"])
+def test_what_is_recorded_on_a_gpu_writes_the_same(kind, draw, monkeypatch):
+    monkeypatch.setattr(shared_prompts, "ROOM", 16)  # recorded again
+    model = random_model(kind).cuda()
+    tokens, mask = (each.cuda() for each in some_prompts())
+    plain = written(model, tokens, mask, **DRAWS[draw])
+    assert torch.equal(written(model, tokens, mask, custom_generate=decode, **DRAWS[draw]), plain)

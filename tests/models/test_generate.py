@@ -1,0 +1,155 @@
+"""Completions that a policy writes: seeded, counted, in order, from a prefix, and nothing of a model's own habits."""
+
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from vpo.models import generate
+from vpo.models.generate import Sampling, complete
+from vpo.models.locate import embedded
+from vpo.models.policy import load
+from vpo.tasks.maze import MazeTask
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+
+def test_a_completion_goes_on_from_its_prefix():
+    policy = load(embedded("maze", size=7))
+    task = MazeTask(size=7, compact=True)
+    maze = task.problems("test", count=1)[0]
+    asked = [task.ask(maze, 3)] * 2
+    prefixes = ["<answer_1>UU</answer_1>\n", ""]
+    drawn = complete(policy, asked, Sampling(temperature=0.0, max_new_tokens=90), prefixes)
+    begun, whole = (prefix + text for prefix, (text, _) in zip(prefixes, drawn, strict=True))
+    first, second, third = task.parse(begun, 3)
+    assert first == "UU"
+    assert second is not None
+    assert third is not None
+    assert drawn[0][1] < drawn[1][1]  # what is given is not counted
+    (alone,) = complete(policy, asked[1:], Sampling(temperature=0.0, max_new_tokens=90))
+    assert whole == alone[0]
+
+
+def test_a_completion_can_be_kept_from_going_on_as_another_did():
+    policy = load(embedded("maze", size=7))
+    task = MazeTask(size=7, compact=True)
+    asked = [task.ask(maze, 1) for maze in task.problems("test", count=2)] * 2
+    greedy = Sampling(temperature=0.0, max_new_tokens=40)
+    prefixes = ["<answer>", "", "<answer>", "<answer>U"]
+    plain = [text for text, _ in complete(policy, asked, greedy, prefixes)]
+    other = [text for text, _ in complete(policy, asked, greedy, prefixes, [plain[0], "", "", plain[3]])]
+    assert other[1:3] == plain[1:3]
+    for place in (0, 3):
+        assert other[place][0] != plain[place][0]
+        assert len(other[place]) > 1  # only the first token is barred
+
+
+def test_only_a_token_of_its_own_is_barred():
+    """Of a text that is cut within a token nobody can say what it went on with."""
+    from tokenizers import Tokenizer, models
+
+    words = Tokenizer(models.BPE({"a": 0, "b": 1, "c": 2, "ab": 3}, [("a", "b")]))
+    found = lambda text, **_: {"input_ids": words.encode(text).ids}  # noqa: E731
+    assert generate._first_token(found, "c", "ab") == 3
+    assert generate._first_token(found, "ca", "b") is None
+    assert generate._first_token(found, "ca", "") is None
+
+
+def test_completions_are_seeded_and_counted():
+    task = MazeTask(size=7, compact=True)
+    policy = load(embedded("maze", size=7))
+    prompts = [task.ask(problem, 1) for problem in task.problems(count=5)]
+    once = complete(policy, prompts, Sampling(max_new_tokens=30))
+    assert once == complete(policy, prompts, Sampling(max_new_tokens=30))
+    assert once != complete(policy, prompts, Sampling(max_new_tokens=30, seed=1))
+    for text, tokens in once:
+        # Its tags, its moves, and the end; or cut off at the limit.
+        assert tokens in (len(text.replace("<answer>", "").replace("</answer>", "")) + 3, 30)
+    assert all(tokens <= 4 for _, tokens in complete(policy, prompts, Sampling(max_new_tokens=4)))
+
+
+def test_completions_come_in_the_order_of_their_prompts_in_batches_of_like_length():
+    mazes = [MazeTask(size=size, compact=True).problems(count=1)[0] for size in (9, 7, 9, 11, 7)]
+    policy = load(embedded("maze", size=7))
+    prompts = [MazeTask(size=7, compact=True).ask(maze, 1) for maze in mazes]
+    batches = []
+    written = policy.model.generate
+
+    def watched(tokens, **settings):
+        batches.append(tokens.shape)
+        return written(tokens, **settings)
+
+    policy.model.generate = watched
+    greedy = Sampling(temperature=0.0, max_new_tokens=30, batch=2)
+    apart = [complete(policy, [prompt], greedy)[0] for prompt in prompts]
+    batches.clear()
+    assert complete(policy, prompts, greedy) == apart
+    assert [count for count, _ in batches] == [2, 2, 1]
+    lengths = [length for _, length in batches]
+    assert lengths == sorted(lengths, reverse=True)
+    assert len(set(lengths)) == 3
+
+
+def test_room_that_is_made_at_once_holds_the_same_completions(monkeypatch):
+    import torch
+    from transformers import StaticCache
+
+    policy = load(embedded("maze", size=7))
+    prompts = [MazeTask(size=7, compact=True).ask(MazeTask(size=size).problems(count=1)[0], 1) for size in (7, 9)]
+    greedy = Sampling(temperature=0.0, max_new_tokens=30)
+    grown = complete(policy, prompts, greedy)
+    rooms = []
+
+    def on_a_gpu(model, length):
+        rooms.append(length)
+        there = SimpleNamespace(device=torch.device("cuda"), config=model.config, _can_compile_fullgraph=True)
+        found = room(there, length)
+        assert isinstance(found["past_key_values"], StaticCache)
+        return found
+
+    room = generate._room
+    monkeypatch.setattr(generate, "_room", on_a_gpu)
+    assert complete(policy, prompts, greedy) == grown
+    assert rooms == []
+    monkeypatch.setattr(generate, "shares_prompts", lambda model: False)  # as models whose layers see less
+    assert complete(policy, prompts, greedy) == grown
+    assert len(rooms) == 1
+    unfit = SimpleNamespace(device=torch.device("cuda"), config=policy.model.config, _can_compile_fullgraph=False)
+    assert room(unfit, 100) == {} == room(policy.model, 100)
+
+
+def test_nothing_of_a_models_own_habits_but_its_stops_is_used():
+    task = MazeTask(size=7, compact=True)
+    policy = load(embedded("maze", size=7))
+    prompts = [task.ask(problem, 3) for problem in task.problems(count=4)]
+    plain = complete(policy, prompts, Sampling(max_new_tokens=90))
+    policy.model.generation_config.repetition_penalty = 1.5
+    assert complete(policy, prompts, Sampling(max_new_tokens=90)) == plain
+    end = policy.tokenizer.convert_tokens_to_ids("</answer_1>")
+    policy.model.generation_config.eos_token_id = [1, end]
+    for text, tokens in complete(policy, prompts, Sampling(max_new_tokens=90)):
+        assert tokens == len(policy.tokenizer(text)["input_ids"])
+        assert text.endswith("</answer_1>")
+
+
+def test_temperature_zero_takes_the_likeliest():
+    task = MazeTask(size=7, compact=True)
+    policy = load(embedded("maze", size=7))
+    prompts = [task.ask(task.problems(count=1)[0], 1)] * 3
+    assert len(set(complete(policy, prompts, Sampling(temperature=0, max_new_tokens=40)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": -1}, "temperature must be 0 or more, not -1"),
+        ({"top_p": 0}, "top_p must be greater than 0 and at most 1, not 0"),
+        ({"batch": 0}, "batch must be 1 or more, not 0"),
+        ({"max_new_tokens": 0}, "max_new_tokens must be 1 or more, not 0"),
+    ],
+)
+def test_bad_sampling_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Sampling(**settings)

@@ -1,0 +1,146 @@
+"""Warm-up: models that do not write sets learn to, from demonstrations and from their own answers."""
+
+import json
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from transformers import set_seed
+
+from vpo.cli.main import main
+from vpo.models import warmup
+from vpo.models.locate import locate
+from vpo.models.maze import make_model, make_tokenizer, shape_for
+from vpo.models.policy import load
+from vpo.models.supervised import encode
+from vpo.models.warmup import Warmup, _own, warm_up
+from vpo.tasks.answers import write
+from vpo.tasks.maze import MazeTask
+from vpo.tasks.tool_data import gold_answer
+from vpo.tasks.toolrl import Call, ToolProblem, ToolrlTask, read_answer
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+TASK = {"size": 7, "compact": True}
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory):
+    """A policy with the vocabulary of mazes and random weights."""
+    folder = tmp_path_factory.mktemp("untrained")
+    set_seed(0)
+    tokenizer = make_tokenizer()
+    make_model(shape_for(7), len(tokenizer)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def test_a_model_learns_the_format_from_demonstrations(untrained, tmp_path, capsys):
+    arguments = ["--steps", "60", "--batch", "16", "--micro-batch", "16", "--problems", "60", "--learning-rate", "3e-3"]
+    settings = ["--set", "size=7", "--set", "compact=true", "--tokens-per-answer", "29"]
+    out = str(tmp_path / "warm")
+    assert main(["warmup", untrained, "--task", "maze", *settings, *arguments, "--out", out, "--json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert done["sets"] == 60
+    assert done["readable_before"] < 0.1
+    assert done["readable_after"] > 0.2
+    assert done["loss"][-1] < done["loss"][0]
+    found = locate(out, "maze", {})
+    assert found.settings == TASK
+    assert found.format.answers == 3
+    assert load(out).model.num_parameters() > 0
+
+
+def test_own_answers_are_put_together_into_sets_of_different_ones():
+    task = MazeTask(**TASK)
+    policy = load(locate("embedded", "maze", {"size": 7}).path)
+    problems = task.problems("train", count=6)
+    sets = _own(policy, task, problems, Warmup(source="own", tokens_per_answer=29))
+    assert sets
+    for problem, answers in sets:
+        assert problem in problems
+        assert len({task.normal_form(answer) for answer in answers}) == 3
+
+
+def test_text_that_is_no_answer_is_not_learned(monkeypatch):
+    form = '<think> so </think>\n<tool_call>\n{"name": "f", "parameters": {"x": 1}}\n</tool_call>'
+    calls = [form, form.replace("1", "2")]
+    problem = ToolProblem("one", ({"role": "user", "content": "f(1)"},), (Call("f", {"x": 1}),), calls[0])
+    draws = [calls[0], "<think> cut off", calls[1], "I am sorry", calls[0], calls[0].replace("so", "thus")]
+    monkeypatch.setattr(warmup, "complete", lambda _, prompts, *__: [(text, 9) for text in draws[: len(prompts)]])
+    ((_, answers),) = _own(None, ToolrlTask(), [problem], Warmup(answers=2, source="own"))
+    assert {read_answer(answer).calls[0].parameters["x"] for answer in answers} == {1, 2}
+    with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 67% of whose single"):
+        _own(None, ToolrlTask(), [problem], Warmup(answers=3, source="own"))
+
+
+def test_text_in_tags_that_is_no_answer_cannot_be_read(monkeypatch):
+    problem = ToolProblem("one", ({"role": "user", "content": "f(1)"},), (Call("f", {"x": 1}),), "")
+    drawn = write([f"<think> so </think>{gold_answer(problem.calls)}", "I am sorry"])
+    monkeypatch.setattr(warmup, "complete", lambda *_: [(drawn, 9)])
+    monkeypatch.setattr(warmup, "_some", lambda *_: [problem])
+    assert warmup.readable(None, ToolrlTask(), Warmup(answers=2)) == 0.5
+
+
+def test_single_answers_alone_can_be_learned(untrained, tmp_path):
+    few = Warmup(singles=3, steps=0, batch=4, micro_batch=4, tokens_per_answer=29)
+    done = warm_up(untrained, "maze", TASK, tmp_path / "warm", few)
+    assert done["sets"] == 0
+    assert len(done["loss"]) == 3
+
+
+def test_what_would_be_cut_off_is_not_learned(untrained, tmp_path, monkeypatch, capsys):
+    learned = []
+    fit = warmup.fit
+
+    def watched(model, tokenizer, rows, *more):
+        learned.append([len(tokens) - prompt for tokens, prompt in rows])
+        return fit(model, tokenizer, rows, *more)
+
+    monkeypatch.setattr(warmup, "fit", watched)
+    short = ["--singles", "1", "--steps", "1", "--batch", "4", "--problems", "60", "--tokens-per-answer", "17"]
+    settings = ["--set", "size=7", "--set", "compact=true"]
+    out = str(tmp_path / "warm")
+    assert main(["warmup", untrained, "--task", "maze", *settings, *short, "--out", out]) == 0
+    singles, sets = learned
+    assert len(singles) >= 4
+    assert max(singles) <= 17 < max(sets) <= 3 * 17
+    assert "gold answers or sets of them do not fit into --tokens-per-answer: left out" in capsys.readouterr().out
+    with pytest.raises(ValueError, match=r"no gold answer fits into 3 tokens, the shortest has \d+:"):
+        warm_up(untrained, "maze", TASK, tmp_path / "none", Warmup(singles=1, tokens_per_answer=3))
+    many = Warmup(singles=1, steps=0, batch=100_000, micro_batch=4, tokens_per_answer=17)
+    with pytest.raises(ValueError, match=r"batch must be at most \d+, the examples that there are, not 100000"):
+        warm_up(untrained, "maze", TASK, tmp_path / "none", many)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_model_without_answers_is_told(untrained, tmp_path):
+    warmup = Warmup(source="own", problems=4, tokens_per_answer=8)
+    with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 0% of whose single"):
+        warm_up(untrained, "maze", TASK, tmp_path / "warm", warmup)
+    assert not (tmp_path / "warm").exists()
+
+
+def test_a_prompt_ends_where_the_template_says_and_a_completion_in_its_end():
+    tokenizer = make_tokenizer()
+    tokens, prompt = encode(tokenizer, [{"role": "user", "content": "S..E 7 1"}], "<answer>RRR</answer>")
+    assert tokenizer.decode(tokens[:prompt]) == "S..E 7 1>"
+    assert tokens[-1] == tokenizer.eos_token_id
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"answers": 1}, "answers must be 2 or more, a set, not 1"),
+        ({"steps": 0}, "steps must be 1 or more, not 0"),
+        ({"source": "web"}, "source must be demonstrations or own, not 'web'"),
+        ({"batch": 6}, "micro_batch must divide the batch of 6, and 4 does not"),
+        ({"learning_rate": 0.0}, "learning_rate must be greater than 0, not 0.0"),
+        ({"learning_rate": float("inf")}, "learning_rate must be greater than 0, not inf"),
+        ({"seed": -1}, r"seed must lie in 0\.\.4294967295, not -1"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Warmup(**settings)

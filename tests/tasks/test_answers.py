@@ -1,0 +1,184 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vpo.tasks.answers import duplicates, instruction, parse, parts, split_reasoning, write
+
+TAGS = ["<think>", "</think>", "<answer>", "</answer>", "<answer_1>", "</answer_1>", "<answer_2>", "</answer_2>", "<a"]
+noise = st.lists(st.one_of(st.sampled_from([*TAGS, "<answer_3>", "</answer_3>", "a", " ", "\n"]), st.text(max_size=5)))
+
+
+# The instruction
+
+
+@pytest.mark.parametrize("answers", [2, 3, 4, 5, 8, 40])
+def test_the_instruction_names_its_own_numbers(answers):
+    text = instruction(answers)
+    assert f"Give {answers} different answers, numbered 1 to {answers}" in text
+    for number in (1, 2, answers):
+        assert f"<answer_{number}>" in text
+        assert f"</answer_{number}>" in text
+    assert f"<answer_{answers + 1}>" not in text
+    assert "once, before the first answer" in text
+
+
+def test_a_single_answer_has_plain_tags():
+    assert "<answer>" in instruction(1)
+    assert "answer_1" not in instruction(1)
+
+
+@pytest.mark.parametrize("answers", [0, -3])
+def test_fewer_than_one_answer_is_refused(answers):
+    for call in (lambda: instruction(answers), lambda: parse("", answers)):
+        with pytest.raises(ValueError, match=f"answers must be 1 or more, not {answers}"):
+            call()
+
+
+@pytest.mark.parametrize("answers", [1, 2, 3, 7])
+def test_what_is_written_is_read(answers):
+    texts = [f"answer {number}\nin two lines" for number in range(answers)]
+    assert parse(write(texts), answers) == texts
+
+
+# What counts: a name, a completion, and what is read of it as three answers
+
+CASES = [
+    ("all there", "<answer_1>a</answer_1> <answer_2>b</answer_2>\n<answer_3>c</answer_3>", ["a", "b", "c"]),
+    ("white space", "<answer_1>\n a b \n</answer_1>", ["a b", None, None]),
+    ("no tags", "a, b and c", [None, None, None]),
+    ("nothing", "", [None, None, None]),
+    ("single tags", "<answer>a</answer>", [None, None, None]),
+    ("empty", "<answer_1></answer_1><answer_2> </answer_2>", ["", "", None]),
+    ("out of order", "<answer_3>c</answer_3><answer_1>a</answer_1>", ["a", None, "c"]),
+    ("repeated: the first", "<answer_1>a</answer_1><answer_1>b</answer_1>", ["a", None, None]),
+    ("repeated: the first closed", "<answer_1>a<answer_1>b</answer_1>", ["b", None, None]),
+    ("too many", "<answer_1>a</answer_1><answer_4>d</answer_4><answer_2>b</answer_2>", ["a", "b", None]),
+    ("number 0", "<answer_0>z</answer_0><answer_1>a</answer_1>", ["a", None, None]),
+    ("number 01", "<answer_01>z</answer_01>", [None, None, None]),
+    ("truncated last", "<answer_1>a</answer_1><answer_2>b</answer_2><answer_3>c and th", ["a", "b", None]),
+    ("truncated in a tag", "<answer_1>a</answer_1><answer_2>b</answ", ["a", None, None]),
+    ("unclosed in the middle", "<answer_1>a</answer_1><answer_2>b <answer_3>c</answer_3>", ["a", None, "c"]),
+    ("closed by another", "<answer_1>a</answer_2><answer_2>b</answer_2>", [None, "b", None]),
+    ("closed before opened", "</answer_1>a<answer_1>b</answer_1>", ["b", None, None]),
+    ("nested", "<answer_1><answer_2>x</answer_2></answer_1>", [None, "x", None]),
+    ("nested in itself", "<answer_1><answer_1>x</answer_1></answer_1>", ["x", None, None]),
+    ("other tags inside", "<answer_1><answer>x</answer></answer_1>", ["<answer>x</answer>", None, None]),
+    ("text around", "Here: <answer_1>a</answer_1>, then <answer_2>b</answer_2>.", ["a", "b", None]),
+    ("capitals", "<Answer_1>a</Answer_1>", [None, None, None]),
+    ("reasoning first", "<think>maybe <answer_1>x</answer_1></think><answer_1>a</answer_1>", ["a", None, None]),
+    ("reasoning opened by the prompt", "maybe <answer_1>x</answer_1></think><answer_1>a</answer_1>", ["a", None, None]),
+    ("reasoning without end", "<think>maybe <answer_1>x</answer_1>", [None, None, None]),
+    ("reasoning in an answer", "<answer_1><think>t</think>a</answer_1>", ["<think>t</think>a", None, None]),
+    ("reasoning after an answer", "<answer_1>a</answer_1><think>t</think><answer_2>b</answer_2>", ["a", "b", None]),
+    ("an end of reasoning in the last answer", "<answer_1>a</answer_1><answer_2>I </think> tr", ["a", None, None]),
+    (
+        "an end of reasoning in an answer",
+        "<answer_1>a </think></answer_1><answer_2>b</answer_2>",
+        ["a </think>", "b", None],
+    ),
+    ("an end of reasoning after all", "<answer_1>a</answer_1></think>", ["a", None, None]),
+    ("an answer left open in the reasoning", "try <answer_2> no </think><answer_1>a</answer_1>", ["a", None, None]),
+    ("reasoning twice", "<think>s</think>ok<think>t</think><answer_1>a</answer_1>", ["a", None, None]),
+]
+
+
+@pytest.mark.parametrize(("completion", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_what_counts(completion, expected):
+    assert parse(completion, 3) == expected
+
+
+@pytest.mark.parametrize(
+    ("completion", "expected"),
+    [
+        ("<answer>a</answer>", "a"),
+        ("<answer>a</answer><answer>b</answer>", "a"),
+        ("<answer>a<answer>b</answer>", "b"),
+        ("<answer>a", None),
+        ("a", None),
+        ("<answer_1>a</answer_1>", None),
+        ("<think><answer>x</answer></think><answer>a</answer>", "a"),
+        ("<answer><answer_1>a</answer_1></answer>", "<answer_1>a</answer_1>"),
+    ],
+)
+def test_what_counts_as_a_single_answer(completion, expected):
+    assert parse(completion, 1) == [expected]
+
+
+@given(noise, st.integers(1, 4))
+def test_any_text_is_read_and_no_text_twice(parts, answers):
+    completion = "".join(parts)
+    found = parse(completion, answers)
+    assert len(found) == answers
+    texts = [text for text in found if text is not None]
+    assert sum(map(len, texts)) <= len(completion)
+    assert all(text in completion for text in texts)
+
+
+pieces = st.lists(st.sampled_from(["a", "b", " ", "</think>", "<think>", "<", "</", "\n"]), max_size=6).map("".join)
+
+
+@given(st.lists(pieces, min_size=2, max_size=4), st.integers(0, 80))
+def test_a_truncated_answer_spoils_no_earlier_one(texts, cut):
+    whole = write(texts)
+    shortened = whole[: max(0, len(whole) - cut)]
+    for before, after in zip(parse(whole, len(texts)), parse(shortened, len(texts)), strict=True):
+        assert after in (before, None)
+
+
+@pytest.mark.parametrize("unit", ["<answer_1>", "<answer_", "</answer_1>", "<think>", "<answer_1><", "<answer_123456"])
+def test_hostile_text_is_read_to_its_end(unit):
+    """A megabyte of each; what takes quadratic time would take hours. `benchmarks/tasks.py` has the milliseconds."""
+    hostile = unit * (1_000_000 // len(unit))
+    assert parse(hostile, 3) == [None, None, None]
+    assert parse(f"<answer_2>b</answer_2>{hostile}", 3) == [None, "b", None]
+
+
+def test_duplicates_are_found_in_a_normal_form():
+    found = duplicates(["a b", None, "A  B", "c", None, "a b"], lambda text: tuple(text.lower().split()))
+    assert found == [False, False, True, False, False, True]
+    assert duplicates(["x", "y"], lambda text: None) == [False, False]  # what cannot be read repeats nothing
+
+
+@pytest.mark.parametrize(
+    ("completion", "expected"),
+    [
+        ("<think>t</think>a", ("<think>t</think>", "a")),
+        (" <think>t</think> a", ("<think>t</think>", " a")),
+        ("t</think>a", ("<think>t</think>", "a")),
+        ("<think>t", ("<think>t", "")),
+        ("a", ("", "a")),
+        ("a<think>t</think>", ("", "a<think>t</think>")),
+        ("<think>t</think>a</think>b", ("<think>t</think>", "a</think>b")),
+    ],
+)
+def test_reasoning_is_split_off(completion, expected):
+    assert split_reasoning(completion) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<answer_1>a</answer_1>\n<answer_2>b</answer_2>", [(22, 0), (45, 1), (45, 1)]),
+        ("<think><answer_1>x</answer_1></think><answer_1>a</answer_1>tail", [(59, 0), (63, 1)]),
+        ("<answer_2>b</answer_2><answer_1>a</answer_1>", [(22, 1), (44, 0), (44, 1)]),
+        ("<answer_1>a</answer_1><answer_1>c</answer_1>", [(22, 0), (44, 1)]),
+        ("<answer_1>a", [(11, 0), (11, 1)]),
+        ("<answer_1>a<answer_2>b</answer_2>", [(11, 0), (33, 1), (33, 1)]),
+        ("<answer_1>a<answer_1>b</answer_1>", [(11, 0), (33, 0), (33, 1)]),
+        ("well <answer_2>b</answer_2>", [(15, 0), (27, 1), (27, 1)]),
+        ("nothing", [(7, 0), (7, 1)]),
+        ("", [(0, 0), (0, 1)]),
+    ],
+)
+def test_parts_end_where_the_tag_of_an_answer_ends(text, expected):
+    assert parts(text, 2) == expected
+
+
+@given(pieces=noise, answers=st.integers(1, 4))
+def test_parts_cover_any_text_and_name_the_answers_that_count(pieces, answers):
+    text = "".join(pieces)
+    places = {place for _, place in parts(text, answers)}
+    assert {place for place, each in enumerate(parse(text, answers)) if each is not None} | {0} <= places
+    ends = [end for end, _ in parts(text, answers)]
+    assert ends == sorted(ends)
+    assert ends[-1] == len(text)

@@ -1,0 +1,94 @@
+"""Run folders: made once, cut back, held by one process."""
+
+import json
+
+import pytest
+
+from vpo.training import runs
+from vpo.training.config import TrainConfig
+from vpo.util.files import append_rows, disk_full, new_folder, write_text
+
+CONFIG = TrainConfig(task="maze")
+
+
+def test_a_run_is_made_once(tmp_path):
+    run = runs.create(tmp_path / "deep" / "run", CONFIG)
+    assert run.config() == CONFIG
+    assert not run.finished
+    assert runs.find(run.folder) == run
+    with pytest.raises(ValueError, match="nothing is overwritten: choose another folder with --out, or go on"):
+        runs.create(run.folder, CONFIG)
+    assert [path.name for path in run.folder.parent.iterdir()] == ["run"]
+
+
+def test_what_is_not_a_run_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"it has no config\.toml"):
+        runs.find(tmp_path)
+    with pytest.raises(ValueError, match="there is no such folder"):
+        runs.find(tmp_path / "nowhere")
+
+
+def checkpoint(run, step, *, whole):
+    folder = run.checkpoints / f"checkpoint-{step}"
+    folder.mkdir()
+    (folder / "model.safetensors").touch()
+    if whole:
+        run.complete_checkpoint(step, keep=2)
+
+
+def test_only_whole_checkpoints_count_and_the_newest_stay(tmp_path):
+    run = runs.create(tmp_path / "run", CONFIG)
+    assert run.latest_checkpoint() is None
+    for step in (8, 9, 10):  # by number, not by name
+        checkpoint(run, step, whole=True)
+    checkpoint(run, 11, whole=False)
+    assert run.latest_checkpoint() == (10, run.checkpoints / "checkpoint-10")
+    assert sorted(path.name for path in run.checkpoints.iterdir()) == ["checkpoint-10", "checkpoint-11", "checkpoint-9"]
+    run.rewind(10)
+    assert sorted(path.name for path in run.checkpoints.iterdir()) == ["checkpoint-10", "checkpoint-9"]
+
+
+def test_rewinding_cuts_the_logs_back_and_sweeps_up(tmp_path):
+    run = runs.create(tmp_path / "run", CONFIG)
+    append_rows(run.metrics, [{"step": step, "loss": step / 2, "text": "a\u2028b"} for step in (1, 2, 3)])
+    with open(run.metrics, "a") as file:
+        file.write('{"step": 2, "lo')  # a full disk
+    (run.folder / ".model.abc").mkdir()
+    (run.folder / ".metrics.jsonl.abc").touch()
+    run.rewind(2)
+    assert [json.loads(line)["step"] for line in run.metrics.read_text().split("\n") if line] == [1, 2]
+    assert sorted(path.name for path in run.folder.iterdir()) == ["checkpoints", "config.toml", "metrics.jsonl"]
+
+
+def test_one_process_holds_a_run(tmp_path):
+    run = runs.create(tmp_path / "run", CONFIG)
+    with run.held(), pytest.raises(ValueError, match="another process is training this run"), run.held():
+        pass
+    with run.held():
+        pass
+
+
+def test_notes_add_up(tmp_path):
+    run = runs.create(tmp_path / "run", CONFIG)
+    run.note({"began": "now"})
+    run.note({"ended": "later"})
+    assert json.loads((run.folder / "run.json").read_text()) == {"began": "now", "ended": "later"}
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    def fail():
+        with new_folder(tmp_path / "model") as folder:
+            write_text(folder / "file", "text")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), RuntimeError("… No space left on device …")])
+def test_a_full_disk_is_one_line(tmp_path, error):
+    with pytest.raises(ValueError, match="the disk is full: make room"), disk_full(tmp_path, "make room"):
+        raise error
+    with pytest.raises(RuntimeError, match="another"), disk_full(tmp_path, "make room"):
+        raise RuntimeError("another")

@@ -1,0 +1,142 @@
+"""Training, evaluating and searching on code, with real sandboxes, some of which are killed."""
+
+import itertools
+import json
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.engines.tiny import save_tiny_model
+from tests.tasks.code_rows import mbppplus_row
+from vpo.cli.main import main
+from vpo.sandbox import SAFE, WALLS, trouble
+from vpo.tasks.code import CodeTask
+from vpo.training.config import TrainConfig
+from vpo.training.train import train
+
+pytestmark = pytest.mark.skipif(
+    all(trouble(WALLS[name]) for name in SAFE), reason="nothing keeps programs in on this machine (vpo doctor)"
+)
+
+# What the answers of a tiny random model are replaced by, which are noise.
+RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
+WRONG = "```python\ndef add(a, b):\n    return a - b\n```"
+CRASH = "```python\nimport os\ndef add(a, b):\n    os._exit(0) if a > 20 else None\n    return a + b\n```"
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Two problems, of 16 tests and of 2."""
+    rows = [mbppplus_row(), mbppplus_row(task_id="Mbpp/9002", plus_input=[])]
+    path = tmp_path / "mbppplus.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """Let completions be read as programs."""
+    programs = itertools.cycle([RIGHT, WRONG, CRASH, None])
+    monkeypatch.setattr(CodeTask, "parse", lambda self, text, answers: [next(programs) for _ in range(answers)])
+
+
+class Killer(threading.Thread):
+    """Kills sandboxes that this process started, now and then."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.over, self.killed = threading.Event(), 0
+
+    def run(self):
+        draw = random.Random(0)
+        while not self.over.is_set():
+            for child in self.children():
+                if draw.random() < 0.3:
+                    self.kill(child)
+            time.sleep(0.01)
+
+    def children(self):
+        tasks = Path("/proc/self/task").iterdir()
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+    def kill(self, child):
+        try:
+            if Path(f"/proc/{child}/comm").read_text().strip() in ("bwrap", "python3.11", "python3.12", "python3"):
+                os.kill(child, signal.SIGKILL)
+                self.killed += 1
+        except OSError:
+            pass  # it has ended
+
+
+def config(tmp_path, data, **settings):
+    return TrainConfig(
+        task="code",
+        task_settings={"data": str(data)},
+        model=save_tiny_model(tmp_path / "tiny"),
+        method="vpo",
+        method_settings={"answers": 3},
+        split="test",
+        steps=2,
+        prompts=2,
+        group=4,
+        problems=2,
+        tokens_per_answer=8,
+        **settings,
+    )
+
+
+def test_training_goes_through(tmp_path, data, written):
+    outcome = train(config(tmp_path, data), tmp_path / "run")
+    assert outcome.finished
+    steps = [json.loads(line) for line in outcome.run.metrics.read_text().splitlines()]
+    assert len(steps) == 2
+    assert all(step["vpo/unknown"] == 0 for step in steps)
+    assert all(0.3 < step["vpo/set_reward"] < 1 for step in steps)
+
+
+def test_training_goes_through_where_sandboxes_are_killed(tmp_path, data, written, monkeypatch):
+    killer, parse = Killer(), CodeTask.parse
+
+    def parse_and_kill(self, text, answers):
+        if not killer.is_alive():  # not before: where solutions cannot be run, there is nothing to train on
+            killer.start()
+        return parse(self, text, answers)
+
+    monkeypatch.setattr(CodeTask, "parse", parse_and_kill)
+    try:
+        outcome = train(config(tmp_path, data), tmp_path / "run")
+    finally:
+        killer.over.set()
+        killer.join()
+    assert outcome.finished
+    assert killer.killed
+    rows = [json.loads(line) for line in outcome.run.metrics.read_text().splitlines()]
+    assert all(0 <= row["vpo/unknown"] <= 8 for row in rows)
+
+
+def test_scores_of_completions_make_a_pool(tmp_path, data, capsys):
+    rows = [{"problem": "Mbpp/9001", "completion": f"<answer>{text}</answer>"} for text in (RIGHT, WRONG, CRASH, "?")]
+    (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "pool.jsonl"
+    code = main(["score", "code", str(tmp_path / "c.jsonl"), "--set", f"data={data}", "--out", str(out)])
+    assert code == 0, capsys.readouterr().err
+    pool = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["solved"] for row in pool] == [True, False, False, False]
+    assert [len(row["scores"]) for row in pool] == [16] * 4
+    crashed = sum(pool[2]["scores"].values())
+    assert 0 < crashed < 16  # it costs the tests that it crashes in
+
+
+def test_search_and_evaluation_run_programs(tmp_path, data, written, capsys):
+    model = save_tiny_model(tmp_path / "tiny")
+    given = ["--task", "code", "--set", f"data={data}"]
+    answered = main(["eval", model, *given, "--answers", "2", "--pool", "4", "--out", str(tmp_path / "pool")])
+    assert answered == 0, capsys.readouterr().err
+    facts = json.loads((tmp_path / "pool" / "eval.json").read_text())
+    assert facts["unknown"] == 0
+    assert facts["target"] is None

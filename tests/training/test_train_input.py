@@ -1,0 +1,72 @@
+"""Wrong input to `vpo train`: one line, exit code 2, and nothing left behind."""
+
+import pytest
+
+pytest.importorskip("trl")
+
+from vpo.cli.main import main
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["maez"], "task 'maez' is not known: did you mean 'maze'?"),
+        (["maze", "--method", "gpro"], "method 'gpro' is not known: did you mean 'grpo'?"),
+        (["maze", "--model", "nowhere/model"], "nowhere/model: the model cannot be loaded"),
+        (["maze", "--model", "."], ": this is not the folder of a model: it has no config.json"),
+        (["toolrl", "--model", "nowhere/model"], "task toolrl needs data: get"),
+        (["toolrl", "--data", "nowhere"], "no policy is shipped for toolrl: there are maze-7, maze-9; give a model"),
+        (["toolrl", "--model", "x/y", "--data", "nowhere"], "nowhere: there is no such file or folder"),
+        (["maze", "--answers", "0"], "answers must be 1 or more, not 0"),
+        (["maze", "--method", "grpo", "--answers", "2"], "grpo takes 1 answer per rollout, not 2"),
+        (["maze", "--answers", "9"], "answers must be at most 8 for this model, not 9"),
+        (["maze", "--group", "1"], "a group needs 2 or more rollouts for vpo, not 1"),
+        (["maze", "--steps", "0"], "steps must be 1 or more, not 0"),
+        (["maze", "--set", "size=11"], "no policy is shipped for maze-11"),
+        (["maze", "--method-set", "alpha=1"], "vpo has no setting 'alpha': there are answers, concentration"),
+        (["maze", "--trainer-set", "beta=1"], "set kl of the run, not beta of the trainer"),
+        (
+            ["maze", "--trainer-set", "learning_rate=1"],
+            "set learning_rate of the run, not learning_rate",
+        ),
+        (["maze", "--trainer-set", "output_dir=x"], "output_dir of the trainer cannot be set: the run folder"),
+        (["maze", "--trainer-set", "steps_per_generation=4"], "cannot be set: a step is one batch of rollouts"),
+        (["maze", "--trainer-set", "sync_ref_model=true"], "cannot be set: a resumed run would end elsewhere"),
+        (["maze", "--trainer-set", "save_only_model=true"], "cannot be set: a resumed run would end elsewhere"),
+        (["maze", "--trainer-set", "eval_strategy=steps"], "cannot be set: vpo eval evaluates"),
+        (["maze", "--trainer-set", "num_iterations=0"], "num_iterations of the trainer must be 1 or more, not 0"),
+        (["maze", "--trainer-set", "epsilon_high=abc"], "epsilon_high of the trainer must be a number, not 'abc'"),
+        (["maze", "--trainer-set", "min_p=null"], "min_p of the trainer must be a number, not None"),
+        (["maze", "--schedule", "warmup_stable_decay"], "the trainer refuses its settings ("),
+        (["maze", "--set", "size=8"], "size must be odd and 7 or more, not 8"),
+        (["maze", "--config", "."], "vpo: error: .: the settings cannot be read (Is a directory)"),
+        (["maze", "--precision", "bfloat16"], "precision 'bfloat16' is for LoRA: "),
+        (["maze", "--method", "goal_conditioned"], "states a weighting in each prompt, which this model never learned"),
+        (["maze", "--model", "./nowhere"], "./nowhere: there is no such folder (of a model)"),
+        (["maze", "--trainer-set", "epsilon_hihg=1"], "has no setting 'epsilon_hihg': did you mean 'epsilon_high'?"),
+        (["maze", "--schedule", "linaer"], "the settings of the trainer do not fit each other"),
+        (["maze", "--precision", "mixed"], "precision must be float32 on a CPU"),
+        (["maze", "--vllm", "colocate"], "vllm 'colocate' needs vLLM: pip install vllm"),
+        (["maze", "--report-to", "trackio"], "report_to 'trackio' needs its package: pip install trackio"),
+        (["maze", "--target", "silver=1"], "target names 'silver', and the objectives are completion, gold"),
+        (["maze", "--config", "nowhere.toml"], "nowhere.toml: there is no such file (of settings)"),
+        (["maze", "--split", "dev"], "split 'dev' is not one of maze"),
+        (["--resume", "nowhere"], "nowhere: this is not the folder of a run: there is no such folder"),
+        (["--resume", "x", "--steps", "5"], "a resumed run keeps its settings: give --resume x without steps"),
+        ([], "task must be given"),
+        (["maze", "--out", "."], "there is something already, and nothing is overwritten"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.chdir(tmp_path)
+    if {"--trainer-set", "--target", "--out", "--schedule"} & set(arguments):
+        arguments = [*arguments, "--set", "size=7"]
+    assert main(["train", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("vpo: error: ")
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert list(tmp_path.glob("*/*")) == []

@@ -1,0 +1,31 @@
+import pytest
+
+from vpo.util.files import differing
+
+BEFORE = {"scorers": [{"model": "a", "calibration": {"range": [-4.0, 4.0]}}], "weights": [0.5, 0.5]}
+
+
+def test_plain_data_is_the_same_but_for_rounding():
+    again = {"weights": (0.5, 0.5), "scorers": [{"calibration": {"range": [-4, 4.0001]}, "model": "a"}]}
+    assert differing(BEFORE, again) == ""
+    assert differing({}, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("after", "place"),
+    [
+        ({**BEFORE, "weights": [0.5, 0.6]}, "weights.1"),
+        ({**BEFORE, "weights": [0.5]}, "weights"),
+        ({**BEFORE, "weights": None}, "weights"),
+        ({"weights": [0.5, 0.5]}, "scorers"),
+        ({**BEFORE, "more": 1}, "more"),
+        ({**BEFORE, "scorers": [{"model": "b", "calibration": {"range": [-4.0, 4.0]}}]}, "scorers.0.model"),
+        (
+            {**BEFORE, "scorers": [{"model": "a", "calibration": {"range": [-4.0, "4"]}}]},
+            "scorers.0.calibration.range.1",
+        ),
+    ],
+)
+def test_the_first_difference_is_named(after, place):
+    assert differing(BEFORE, after) == place
+    assert differing(after, BEFORE) == place
