@@ -26,7 +26,7 @@ OBJECTIVES = ("correct", "fast", "short", "safe")
 PLANS = 24
 STEPS, PROBLEMS, ROLLOUTS, LEARNING_RATE = 400, 32, 8, 0.5
 TEST_PROBLEMS, POOL = 200, 30
-TOKENS_PER_ANSWER = 40
+MAX_TOKENS = 40
 
 
 def draw_problems(count: int, rng: np.random.Generator) -> np.ndarray:
@@ -72,7 +72,7 @@ def pool(logits_MA: np.ndarray, rng: np.random.Generator) -> Iterator[dict[str, 
             "position": place + 1,
             "scores": dict(zip(OBJECTIVES, scores_D.tolist(), strict=True)),
             "solved": bool(scores_D.mean() >= 0.6),
-            "tokens": TOKENS_PER_ANSWER * answers,
+            "tokens": MAX_TOKENS * answers,
             "answer": f"plan {plan}",
         }
 

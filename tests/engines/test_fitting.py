@@ -24,7 +24,7 @@ def test_the_config_fits_the_method(tmp_path):
         assert config.max_completion_length == 256 * get(name).answers
         assert (config.loss_type == "dr_grpo") == (name == "dr_grpo")
         assert not config.bf16
-    assert grpo_config("vpo", output_dir=str(tmp_path), tokens_per_answer=10).max_completion_length == 30
+    assert grpo_config("vpo", output_dir=str(tmp_path), max_tokens=10).max_completion_length == 30
 
 
 def config(name, tmp_path, **settings):

@@ -299,7 +299,7 @@ def test_a_run_is_the_same_with_prompts_shared(tmp_path, monkeypatch, lora):
         group=4,
         problems=4,
         micro_batch=8,
-        tokens_per_answer=10,
+        max_tokens=10,
         lora=lora,
     )
     calls = []

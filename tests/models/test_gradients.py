@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-import vpo.training.train
 from transformers import AutoModelForCausalLM
 
+import vpo.training.train
 from tests.training.trained import SMALL
 from vpo.models.gradients import PATIENCE, without_cudnn_attention
 from vpo.models.locate import embedded

@@ -38,7 +38,7 @@ def untrained(tmp_path_factory):
 
 def test_a_model_learns_the_format_from_demonstrations(untrained, tmp_path, capsys):
     arguments = ["--steps", "60", "--batch", "16", "--micro-batch", "16", "--problems", "60", "--learning-rate", "3e-3"]
-    settings = ["--set", "size=7", "--set", "compact=true", "--tokens-per-answer", "29"]
+    settings = ["--set", "size=7", "--set", "compact=true", "--max-tokens", "29"]
     out = str(tmp_path / "warm")
     assert main(["warmup", untrained, "--task", "maze", *settings, *arguments, "--out", out, "--json"]) == 0
     done = json.loads(capsys.readouterr().out)
@@ -56,7 +56,7 @@ def test_own_answers_are_put_together_into_sets_of_different_ones():
     task = MazeTask(**TASK)
     policy = load(locate("embedded", "maze", {"size": 7}).path)
     problems = task.problems("train", count=6)
-    sets = _own(policy, task, problems, Warmup(source="own", tokens_per_answer=29))
+    sets = _own(policy, task, problems, Warmup(source="own", max_tokens=29))
     assert sets
     for problem, answers in sets:
         assert problem in problems
@@ -84,7 +84,7 @@ def test_text_in_tags_that_is_no_answer_cannot_be_read(monkeypatch):
 
 
 def test_single_answers_alone_can_be_learned(untrained, tmp_path):
-    few = Warmup(singles=3, steps=0, batch=4, micro_batch=4, tokens_per_answer=29)
+    few = Warmup(singles=3, steps=0, batch=4, micro_batch=4, max_tokens=29)
     done = warm_up(untrained, "maze", TASK, tmp_path / "warm", few)
     assert done["sets"] == 0
     assert len(done["loss"]) == 3
@@ -99,24 +99,24 @@ def test_what_would_be_cut_off_is_not_learned(untrained, tmp_path, monkeypatch, 
         return fit(model, tokenizer, rows, *more)
 
     monkeypatch.setattr(warmup, "fit", watched)
-    short = ["--singles", "1", "--steps", "1", "--batch", "4", "--problems", "60", "--tokens-per-answer", "17"]
+    short = ["--singles", "1", "--steps", "1", "--batch", "4", "--problems", "60", "--max-tokens", "17"]
     settings = ["--set", "size=7", "--set", "compact=true"]
     out = str(tmp_path / "warm")
     assert main(["warmup", untrained, "--task", "maze", *settings, *short, "--out", out]) == 0
     singles, sets = learned
     assert len(singles) >= 4
     assert max(singles) <= 17 < max(sets) <= 3 * 17
-    assert "gold answers or sets of them do not fit into --tokens-per-answer: left out" in capsys.readouterr().out
+    assert "gold answers or sets of them do not fit into --max-tokens: left out" in capsys.readouterr().out
     with pytest.raises(ValueError, match=r"no gold answer fits into 3 tokens, the shortest has \d+:"):
-        warm_up(untrained, "maze", TASK, tmp_path / "none", Warmup(singles=1, tokens_per_answer=3))
-    many = Warmup(singles=1, steps=0, batch=100_000, micro_batch=4, tokens_per_answer=17)
+        warm_up(untrained, "maze", TASK, tmp_path / "none", Warmup(singles=1, max_tokens=3))
+    many = Warmup(singles=1, steps=0, batch=100_000, micro_batch=4, max_tokens=17)
     with pytest.raises(ValueError, match=r"batch must be at most \d+, the examples that there are, not 100000"):
         warm_up(untrained, "maze", TASK, tmp_path / "none", many)
     assert not (tmp_path / "none").exists()
 
 
 def test_a_model_without_answers_is_told(untrained, tmp_path):
-    warmup = Warmup(source="own", problems=4, tokens_per_answer=8)
+    warmup = Warmup(source="own", problems=4, max_tokens=8)
     with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 0% of whose single"):
         warm_up(untrained, "maze", TASK, tmp_path / "warm", warmup)
     assert not (tmp_path / "warm").exists()

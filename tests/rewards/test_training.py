@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
 
 ARGUMENTS = [
     *("train", "chat", "--prompts", "prompts.jsonl", "--rewards", "rewards.toml", "--model", "tiny"),
-    *("--steps", "4", "--prompts", "2", "--group", "4", "--tokens-per-answer", "8", "--kl", "0"),
+    *("--steps", "4", "--prompts", "2", "--group", "4", "--max-tokens", "8", "--kl", "0"),
     *("--learning-rate", "0.001", "--save-every", "2"),
 ]
 

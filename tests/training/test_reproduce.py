@@ -241,7 +241,7 @@ def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, cap
     model, out = save_tiny_model(tmp_path / "tiny"), tmp_path / "out"
     arguments = ["reproduce", str(tmp_path / "letters.py"), "--small", "--model", str(model), "--methods", "grpo,vpo"]
     arguments += ["--rates", "1e-4", "--steps", "1", "--prompts", "2", "--group", "2", "--problems", "4", "--test", "3"]
-    arguments += ["--pool", "6", "--evaluations", "2", "--tokens-per-answer", "8", "--warm-singles", "2"]
+    arguments += ["--pool", "6", "--evaluations", "2", "--max-tokens", "8", "--warm-singles", "2"]
     arguments += ["--warm-sets", "2", "--out", str(out), "--jobs", "2"]
     assert main(arguments) == 0
     assert "letters: every method" in (out / "report.html").read_text()
@@ -257,7 +257,7 @@ def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, cap
     first, second = (json.loads((run / place / "eval.json").read_text()) for place in (".", "evaluations/2"))
     assert (first["sampling"]["seed"], second["sampling"]["seed"]) == (0, 1)
     assert Run(run).config().model == str(out / "policy")
-    assert Run(run).config().tokens_per_answer == 8
+    assert Run(run).config().max_tokens == 8
     (run / "evaluations" / "2" / "eval.json").unlink()
     before = (run / "eval.json").stat().st_mtime_ns
     assert main(arguments) == 0
@@ -285,6 +285,6 @@ def test_what_a_task_has_no_plan_for_is_refused(arguments, message, capsys):
 
 def test_a_plan_for_text_needs_no_validation():
     plan = LanguagePlan(task="toolrl", model="there")
-    assert plan.config("there", "vpo", 1e-5, 1).tokens_per_answer == 200
+    assert plan.config("there", "vpo", 1e-5, 1).max_tokens == 200
     assert plan.config("there", "vpo", 1e-5, 1).problems is None
     assert set(SMALL) <= {each.name for kind in (MazePlan, LanguagePlan) for each in fields(kind)}

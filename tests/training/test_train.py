@@ -87,7 +87,7 @@ def umask():
 
 def test_a_model_that_reads_weightings_is_told_one(tmp_path):
     model = save_tiny_model(tmp_path / "tiny")
-    config = replace(SMALL, model=model, steps=2, tokens_per_answer=8, method="goal_conditioned")
+    config = replace(SMALL, model=model, steps=2, max_tokens=8, method="goal_conditioned")
     run = train(config, tmp_path / "run").run
     rollouts = [json.loads(line) for line in run.rollouts.read_text().splitlines()]
     assert "What counts in this answer: " in rollouts[0]["prompt"][0]["content"]
@@ -101,7 +101,7 @@ def test_a_model_that_reads_weightings_is_told_one(tmp_path):
 @pytest.mark.parametrize("kind", ["qwen3", "llama"])
 def test_any_model_with_a_chat_template_trains(kind, tmp_path):
     model = save_tiny_model(tmp_path / "tiny", kind)
-    config = replace(SMALL, model=model, steps=2, tokens_per_answer=8, kl=None, micro_batch=None, lora=2)
+    config = replace(SMALL, model=model, steps=2, max_tokens=8, kl=None, micro_batch=None, lora=2)
     outcome = train(config, tmp_path / "run")
     config = outcome.run.config()
     assert (config.learning_rate, config.kl, config.micro_batch) == (1e-5, 1e-3, 4)
@@ -117,7 +117,7 @@ def test_a_model_of_a_run_is_trained_further(whole, tmp_path):
     settings = read_settings(tmp_path / "further" / "config.toml")
     assert settings["model"] == str(whole)
     assert settings["task_settings"] == {"size": 7, "compact": True}
-    assert settings["tokens_per_answer"] == 29
+    assert settings["max_tokens"] == 29
 
 
 def test_trackers_write_into_the_run(tmp_path):
@@ -186,7 +186,7 @@ def test_a_task_of_ones_own_is_trained_evaluated_and_compared_and_may_move(tmp_p
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(OWN_TASK.read_text())
     model = save_tiny_model(tmp_path / "tiny")
-    few = ["--steps", "1", "--prompts", "2", "--group", "2", "--tokens-per-answer", "4"]
+    few = ["--steps", "1", "--prompts", "2", "--group", "2", "--max-tokens", "4"]
     assert main(["train", "mine.py", "--model", model, *few, "--split", "test"]) == 0
     (run,) = (tmp_path / "runs").iterdir()
     (tmp_path / "elsewhere").mkdir()

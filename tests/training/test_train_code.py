@@ -85,7 +85,7 @@ def config(tmp_path, data, **settings):
         prompts=2,
         group=4,
         problems=2,
-        tokens_per_answer=8,
+        max_tokens=8,
         **settings,
     )
 

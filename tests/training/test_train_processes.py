@@ -117,7 +117,7 @@ def complaints(err):
 def test_an_error_in_one_process_ends_all_with_one_line(tmp_path):
     (tmp_path / "mine.py").write_text(OWN_TASK.read_text().replace("    def score(", FAILS))
     model = save_tiny_model(tmp_path / "tiny")
-    few = ["--steps", 2, "--prompts", 2, "--group", 2, "--tokens-per-answer", 4, "--out", "run"]
+    few = ["--steps", 2, "--prompts", 2, "--group", 2, "--max-tokens", 4, "--out", "run"]
     code, _, err = run("vpo", "train", "mine.py", "--model", model, *few, cwd=tmp_path)
     assert code != 0
     assert complaints(err) == ["vpo: error: the judge is gone"]

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         answers=options.answers,
         pool=options.pool,
         target=None if options.target is None else parse_target(options.target),
-        tokens_per_answer=options.max_tokens,
+        max_tokens=options.max_tokens,
         sampling={name: getattr(options, name) for name in ("temperature", "top_p", "batch", "seed", "thinking")},
     )
     folder = Path(

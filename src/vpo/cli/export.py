@@ -37,7 +37,7 @@ def add(commands: Commands) -> None:
     verl.add_argument("--test-split", metavar="SPLIT", help="the problems that verl validates on (none)")
     verl.add_argument("--test-count", type=int, metavar="N", help="how many of them (all)")
     verl.add_argument("--group", type=int, default=8, metavar="G", help="rollouts per problem (8)")
-    verl.add_argument("--tokens-per-answer", type=int, default=256, metavar="N", help="room for each answer (256)")
+    verl.add_argument("--max-tokens", type=int, default=256, metavar="N", help="room for each answer (256)")
     verl.add_argument("--seed", type=int, default=0, help="of weightings that are drawn (0)")
     verl.add_argument("--stock", action="store_true", help="for verl's own trainers, without the plugin's")
     add_target(verl, "the task's own")
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
         stock=options.stock,
     )
     method, folder = export.get_method(), Path(options.out).absolute()
-    longest = options.tokens_per_answer * method.answers
+    longest = options.max_tokens * method.answers
     given = {
         "data.train_files": str(folder / TRAIN),
         "data.val_files": str(folder / (TEST if options.test_split else TRAIN)),

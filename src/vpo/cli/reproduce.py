@@ -65,7 +65,7 @@ def add(commands: Commands) -> None:
     text.add_argument("--warm-rate", type=float, metavar="RATE", help="learning rate of the warm-up")
     _add_numbers(
         text,
-        tokens_per_answer="room for an answer",
+        max_tokens="room for an answer",
         micro_batch="rollouts in one backward pass",
         warm_singles="steps of the warm-up on single gold answers",
         warm_sets="steps of the warm-up on sets of the model's own answers",

@@ -142,7 +142,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     same += ["top_p", "batch", "thinking", "seed", "processes", "limit", "endpoint", "backend"]
     return {
         **{name: getattr(options, name) for name in same},
-        "tokens_per_answer": options.max_tokens,
+        "max_tokens": options.max_tokens,
         "task_settings": task_settings(options),
         "budget": {name: whole_number(most, f"budget of {name}", 1) for name, most in options.budget},
         "targets": tuple(options.target),

@@ -57,7 +57,7 @@ def add(commands: Commands) -> None:
     how.add_argument("--kl", type=float, metavar="BETA", help="weight of the KL term (0 embedded, else 1e-3)")
     how.add_argument("--temperature", type=float, help="of the rollouts (1)")
     how.add_argument("--top-p", type=float, help="of the rollouts (1)")
-    how.add_argument("--tokens-per-answer", type=int, metavar="N", help="room for each answer (256)")
+    how.add_argument("--max-tokens", type=int, metavar="N", help="room for each answer (256)")
     how.add_argument("--lora", type=int, metavar="RANK", help="train a low-rank adapter (0: all weights)")
     how.add_argument("--seed", type=int, help="of everything (0)")
     machine = command.add_argument_group("on which machine")

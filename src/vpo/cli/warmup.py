@@ -40,7 +40,7 @@ def add(commands: Commands) -> None:
         "--micro-batch", type=int, metavar="N", help="sets in one backward pass (4, or what of it divides the batch)"
     )
     command.add_argument("--learning-rate", type=float, default=1e-5, metavar="RATE", help="its peak (1e-5)")
-    command.add_argument("--tokens-per-answer", type=int, default=256, metavar="N", help="room for an answer (256)")
+    command.add_argument("--max-tokens", type=int, default=256, metavar="N", help="room for an answer (256)")
     command.add_argument("--seed", type=int, default=0, help="of everything (0)")
     add_json(command)
     command.set_defaults(run=run)
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         batch=options.batch,
         micro_batch=math.gcd(options.batch, 4) if options.micro_batch is None else options.micro_batch,
         learning_rate=options.learning_rate,
-        tokens_per_answer=options.tokens_per_answer,
+        max_tokens=options.max_tokens,
         seed=options.seed,
     )
     done = warm_up(options.model, options.task, task_settings(options), options.out, warmup)
@@ -71,9 +71,7 @@ def run(options: argparse.Namespace) -> int:
         f"{done['readable_before']:.0%} could be read before, {done['readable_after']:.0%} now"
     ]
     if done["left_out"]:
-        lines.append(
-            f"note: {done['left_out']} gold answers or sets of them do not fit into --tokens-per-answer: left out"
-        )
+        lines.append(f"note: {done['left_out']} gold answers or sets of them do not fit into --max-tokens: left out")
     if done["sets_that_repeat"] > 0.5:
         lines.append(
             f"note: {done['sets_that_repeat']:.0%} of the sets repeat an answer, and teach that too: the task has one "

@@ -29,7 +29,7 @@ def grpo_config(method: "str | Method | RewardFunction", **settings: Any) -> "GR
 
     Args:
         method: a name, a method, or best the reward function itself, with which it is then checked.
-        settings: any of `GRPOConfig`'s, and `tokens_per_answer` (256), by which m answers set max_completion_length.
+        settings: any of `GRPOConfig`'s, and `max_tokens` (256), by which m answers set max_completion_length.
     """
     import torch
     from trl import GRPOConfig
@@ -37,7 +37,7 @@ def grpo_config(method: "str | Method | RewardFunction", **settings: Any) -> "GR
     reward = method if isinstance(method, RewardFunction) else None
     chosen = reward.method if reward else get(method) if isinstance(method, str) else method
     assert isinstance(chosen, Method)
-    settings.setdefault("max_completion_length", settings.pop("tokens_per_answer", 256) * chosen.answers)
+    settings.setdefault("max_completion_length", settings.pop("max_tokens", 256) * chosen.answers)
     for name, value in fitting(chosen).items():
         settings.setdefault(name, value)
     if reward and reward.group is not None:

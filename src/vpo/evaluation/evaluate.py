@@ -14,7 +14,7 @@ from vpo.evaluation.tables import comparison_data
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
-from vpo.models.prompt_format import TOKENS_PER_ANSWER, PromptFormat
+from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
 from vpo.tasks import Task, get
 from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
@@ -34,7 +34,7 @@ class Request:
         answers: m, how many answers a generation is asked for.
         pool: answers per problem.
         target: w*, objective → weight.
-        tokens_per_answer: room for each.
+        max_tokens: room for each.
         sampling: temperature, top_p, batch, seed and thinking, by their names in `Sampling`.
     """
 
@@ -46,7 +46,7 @@ class Request:
     answers: int | None = None
     pool: int = 30
     target: dict[str, float] | None = None
-    tokens_per_answer: int | None = None
+    max_tokens: int | None = None
     sampling: dict[str, Any] = field(default_factory=dict)
 
 
@@ -59,8 +59,8 @@ def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) ->
     asked.check_answers(whole_number(answers, "answers", 1))
     task = get(found.task, **found.settings)
     problems = task.problems(request.split, count=request.count)
-    trained_for = asked.tokens_per_answer or TOKENS_PER_ANSWER
-    room = trained_for if request.tokens_per_answer is None else request.tokens_per_answer
+    trained_for = asked.max_tokens or MAX_TOKENS
+    room = trained_for if request.max_tokens is None else request.max_tokens
     sampling = Sampling(max_new_tokens=room * answers, **request.sampling)
     target = request.target or asked.target or task.target
     tally = Tally(target=target)

@@ -95,7 +95,7 @@ def prompt_format(size: int, *, goals: bool) -> PromptFormat:
         task_name=task.name,
         task_settings={"size": size, "compact": True},
         answers=3,
-        tokens_per_answer=task.longest_answer,
+        max_tokens=task.longest_answer,
         most_answers=MOST_ANSWERS,
         reads_target=goals,
         example=task.ask(task.problems("test", count=1)[0], 3),

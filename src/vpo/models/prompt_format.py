@@ -9,7 +9,7 @@ from vpo.util.errors import InputError
 from vpo.util.files import write_json
 
 FILE = "vpo.json"
-TOKENS_PER_ANSWER = 256  # where nothing is known of a model
+MAX_TOKENS = 256  # where nothing is known of a model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class PromptFormat:
         task_name: its name.
         task_settings: of the task.
         answers: m, how many answers a prompt asks for.
-        tokens_per_answer: room for each answer; None where nothing is known.
+        max_tokens: room for each answer; None where nothing is known.
         most_answers: how many it can be asked for; None where there is no bound.
         target: w*, objective → weight, what it was trained for; None where that is the task's own.
         target_in_prompt: whether a prompt states the weighting.
@@ -33,7 +33,7 @@ class PromptFormat:
     task_name: str = ""
     task_settings: dict[str, Any] = field(default_factory=dict)
     answers: int = 1
-    tokens_per_answer: int | None = None
+    max_tokens: int | None = None
     most_answers: int | None = None
     target: dict[str, float] | None = None
     target_in_prompt: bool = False

@@ -40,7 +40,7 @@ class Warmup:
         batch: sets a step.
         micro_batch: sets in one backward pass.
         learning_rate: its peak.
-        tokens_per_answer: room for each answer; gold ones that do not fit are not learned.
+        max_tokens: room for each answer; gold ones that do not fit are not learned.
         seed: of everything.
     """
 
@@ -52,12 +52,12 @@ class Warmup:
     batch: int = 16
     micro_batch: int = 4
     learning_rate: float = 1e-5
-    tokens_per_answer: int = 256
+    max_tokens: int = 256
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
-        for name in ("problems", "batch", "micro_batch", "tokens_per_answer"):
+        for name in ("problems", "batch", "micro_batch", "max_tokens"):
             whole_number(getattr(self, name), name, 1)
         whole_number(self.singles, "singles", 0)
         whole_number(self.steps, "steps", 0 if self.singles else 1)
@@ -89,7 +89,7 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
     set_seed(warmup.seed)
     before = readable(policy, task, warmup)
     golds = _singles(policy, task) if warmup.singles else []
-    singles = _fitting(golds, warmup.tokens_per_answer)
+    singles = _fitting(golds, warmup.max_tokens)
     with disk_full(Path(out).parent, hint="make room, and warm up again"), new_folder(Path(out)) as folder:
         losses = _learn(policy, singles, folder, warmup, warmup.singles) if singles else []
         sets = _sets(policy, task, problems, warmup) if warmup.steps else []
@@ -97,7 +97,7 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
             encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets
         ]
         # The model's own were written in that room.
-        rows = asked if warmup.source == OWN else _fitting(asked, warmup.answers * warmup.tokens_per_answer)
+        rows = asked if warmup.source == OWN else _fitting(asked, warmup.answers * warmup.max_tokens)
         taught = len(rows)
         rows += Random(f"kept singles {warmup.seed}").sample(singles, min(len(rows), len(singles)))
         repeated = [any(duplicates(answers, task.normal_form)) for _, answers in sets]
@@ -108,7 +108,7 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
         found.trained_format(
             task,
             answers=warmup.answers,
-            tokens_per_answer=warmup.tokens_per_answer,
+            max_tokens=warmup.max_tokens,
             example=task.ask(problems[0], warmup.answers),
         ).save(folder)
     return {
@@ -153,16 +153,14 @@ def _fitting(rows: list[Example], room: int) -> list[Example]:
     fitting = [row for row in rows if len(row[0]) - row[1] <= room]
     if rows and not fitting:
         shortest = min(len(tokens) - prompt for tokens, prompt in rows)
-        raise InputError(
-            f"no gold answer fits into {room} tokens, the shortest has {shortest}: raise tokens_per_answer"
-        )
+        raise InputError(f"no gold answer fits into {room} tokens, the shortest has {shortest}: raise max_tokens")
     return fitting
 
 
 def readable(policy: Policy, task: Task[Any], warmup: Warmup) -> float:
     """Return the share of the answers, asked for as sets, that can be read."""
     prompts = [task.ask(problem, warmup.answers) for problem in _some(task, "train", PROBED, warmup.seed)]
-    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer * warmup.answers, seed=warmup.seed)
+    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.max_tokens * warmup.answers, seed=warmup.seed)
     found = [task.parse(text, warmup.answers) for text, _ in complete(policy, prompts, sampling)]
     read = [answer is not None and task.normal_form(answer) is not None for answers in found for answer in answers]
     return sum(read) / len(read)
@@ -187,7 +185,7 @@ def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmu
     """
     draws = 2 * warmup.answers
     prompts = [task.ask(problem, 1) for problem in problems for _ in range(draws)]
-    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.tokens_per_answer, seed=warmup.seed)
+    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.max_tokens, seed=warmup.seed)
     found = [task.parse(text, 1)[0] for text, _ in complete(policy, prompts, sampling)]
     vectors = task.score_all([problem for problem in problems for _ in range(draws)], found)
     drawn = list(zip(found, vectors, strict=True))
@@ -211,7 +209,7 @@ def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmu
     if not sets:
         raise InputError(
             f"no problem has {warmup.answers} different answers of the model's own, {read / len(found):.0%} of whose "
-            f"single answers could be read: learn from the task's {DEMONSTRATIONS}, or raise tokens_per_answer"
+            f"single answers could be read: learn from the task's {DEMONSTRATIONS}, or raise max_tokens"
         )
     return sets
 

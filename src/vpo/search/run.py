@@ -10,7 +10,7 @@ from vpo.evaluation.evaluations import FACTS, read_facts
 from vpo.models.generate import Sampling
 from vpo.models.locate import EMBEDDED, Located, locate
 from vpo.models.policy import load
-from vpo.models.prompt_format import TOKENS_PER_ANSWER, PromptFormat
+from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
 from vpo.models.run_folder import is_run
 from vpo.search import openevolve
 from vpo.search.candidates import Case
@@ -53,7 +53,7 @@ class Request:
         size: of its population.
         features: objectives that span the map of `openevolve`, all by default.
         iterations, budget, per_iteration, seed: see `vpo.search.loop.Settings`.
-        tokens_per_answer: room for each.
+        max_tokens: room for each.
         temperature, top_p, batch, thinking: see `vpo.models.generate.Sampling`.
         processes: that score; 0 for none but this one.
         limit: seconds to score a generation, and for an endpoint to answer.
@@ -79,7 +79,7 @@ class Request:
     budget: Mapping[str, int] = field(default_factory=dict)
     per_iteration: int = 3
     seed: int = 0
-    tokens_per_answer: int | None = None
+    max_tokens: int | None = None
     temperature: float = 0.7
     top_p: float = 1.0
     batch: int = 512
@@ -146,7 +146,7 @@ def prepare(request: Request) -> Parts:
                 raise InputError(f"features names {feature!r}, and the objectives are {', '.join(names)}")
         for goal in goals:
             goal.check(problem)
-    room = request.tokens_per_answer or asked.tokens_per_answer or TOKENS_PER_ANSWER
+    room = request.max_tokens or asked.max_tokens or MAX_TOKENS
     unable = _writer_kind(request).unable
     operators = dict(request.operators or default_operators(answers, unable))
     return Parts(

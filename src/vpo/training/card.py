@@ -33,7 +33,7 @@ print(tokenizer.decode(written[0, inputs["input_ids"].shape[1] :], skip_special_
 
 def write_card(folder: Path, config: TrainConfig, asked: PromptFormat) -> None:
     """Write the card of a trained model as README.md."""
-    assert config.tokens_per_answer is not None
+    assert config.max_tokens is not None
     text = CARD.format(
         task=config.task,
         method=config.method,
@@ -41,6 +41,6 @@ def write_card(folder: Path, config: TrainConfig, asked: PromptFormat) -> None:
         model=config.model,
         asked="1 answer" if asked.answers == 1 else f"{asked.answers} answers",
         folder="path/to/model",
-        tokens=config.tokens_per_answer * asked.answers,
+        tokens=config.max_tokens * asked.answers,
     )
     write_text(folder / "README.md", text)

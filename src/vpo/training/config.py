@@ -51,7 +51,7 @@ class TrainConfig:
         kl: weight of the KL term that holds the policy near where it began.
         temperature: of the rollouts.
         top_p: of the rollouts.
-        tokens_per_answer: after m times as many a completion is cut off.
+        max_tokens: after m times as many a completion is cut off.
         lora: rank of a low-rank adapter that is trained in place of all weights; 0 for none.
         vllm: who generates: "off" for transformers; vLLM inside this process ("colocate") or as a "server".
         precision: "float32"; "mixed" (weights in float32, products in bf16); "bfloat16" (weights too, those of
@@ -83,7 +83,7 @@ class TrainConfig:
     kl: float | None = None
     temperature: float = 1.0
     top_p: float = 1.0
-    tokens_per_answer: int | None = None
+    max_tokens: int | None = None
     lora: int = 0
     vllm: str = "off"
     precision: str = "auto"
@@ -104,7 +104,7 @@ class TrainConfig:
             value = getattr(self, name)
             if not fits(value, kind):
                 raise InputError(f"{name} must be {kind_name(kind)}, not {value!r}")
-        positive = ("problems", "steps", "prompts", "micro_batch", "tokens_per_answer", "save_every", "rollouts_every")
+        positive = ("problems", "steps", "prompts", "micro_batch", "max_tokens", "save_every", "rollouts_every")
         for name, least in {**dict.fromkeys(positive, 1), "keep_checkpoints": 1, "warmup_steps": 0, "lora": 0}.items():
             value = getattr(self, name)
             if value is not None and value < least:

@@ -195,7 +195,7 @@ class LanguagePlan(Plan):
 
     Attributes:
         task_settings: of the task, such as its data.
-        tokens_per_answer: after m times as many a completion is cut off.
+        max_tokens: after m times as many a completion is cut off.
         micro_batch: rollouts in one backward pass; of the warm-up, examples.
         warm_singles: steps of the warm-up on single gold answers.
         warm_sets: steps of the warm-up on sets, made of the model's own answers; with neither there is no warm-up.
@@ -212,7 +212,7 @@ class LanguagePlan(Plan):
     problems: int = 0
     test: int = 0
     evaluations: int = 4
-    tokens_per_answer: int = 200
+    max_tokens: int = 200
     micro_batch: int = 32
     warm_singles: int = 300
     warm_sets: int = 100
@@ -259,13 +259,13 @@ class LanguagePlan(Plan):
             problems=self.warm_problems,
             learning_rate=self.warm_rate,
             micro_batch=math.gcd(Warmup.batch, self.micro_batch),
-            tokens_per_answer=self.tokens_per_answer,
+            max_tokens=self.max_tokens,
         )
 
     def further(self) -> dict[str, Any]:
         """Return how long answers may be, and how many rollouts go through a backward pass."""
         rollouts = self.prompts * self.group
-        return {"tokens_per_answer": self.tokens_per_answer, "micro_batch": min(self.micro_batch, rollouts)}
+        return {"max_tokens": self.max_tokens, "micro_batch": min(self.micro_batch, rollouts)}
 
 
 def split_method(text: str) -> tuple[str, dict[str, Any]]:

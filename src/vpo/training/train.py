@@ -17,7 +17,7 @@ from vpo.core.targets import scaled, weights_for
 from vpo.methods import get as get_method
 from vpo.models.locate import EMBEDDED, Located, absolute, locate
 from vpo.models.policy import Policy, load
-from vpo.models.prompt_format import TOKENS_PER_ANSWER, PromptFormat
+from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
 from vpo.tasks import Task
 from vpo.tasks import get as get_task
 from vpo.tasks.task import scoring_note
@@ -131,7 +131,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
                 "that did with vpo policy build --goals, or give another model"
             )
     small = config.model == EMBEDDED
-    known = found.format.tokens_per_answer if found.format else None
+    known = found.format.max_tokens if found.format else None
     chosen: dict[str, Any] = {
         "task": found.task,
         "model": config.model if small else absolute(config.model),
@@ -139,7 +139,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
         "method_settings": {name: value for name, value in vars(method).items() if value is not None},
         "learning_rate": config.learning_rate or (1e-4 if small else 1e-5 if config.lora else 1e-6),
         "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
-        "tokens_per_answer": config.tokens_per_answer or known or TOKENS_PER_ANSWER,
+        "max_tokens": config.max_tokens or known or MAX_TOKENS,
         "micro_batch": config.micro_batch or _micro_batch(config, small=small),
         "precision": precision(config.precision, small=small, lora=bool(config.lora)),
         "target": scaled(config.target) if config.target else task.target,
@@ -168,7 +168,7 @@ def prepare(config: TrainConfig) -> Parts:
     asked = found.trained_format(
         task,
         answers=method.answers,
-        tokens_per_answer=config.tokens_per_answer,
+        max_tokens=config.max_tokens,
         target=config.target,
         target_in_prompt=method.target_in_prompt,
         example=task.ask(problems[0], method.answers, reward.deployed(problems[0].id)),

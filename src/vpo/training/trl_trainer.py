@@ -31,7 +31,7 @@ RENAMED = {
     "gradient_accumulation_steps": "micro_batch",
     "lr_scheduler_type": "schedule",
     "beta": "kl",
-    "max_completion_length": "tokens_per_answer",
+    "max_completion_length": "max_tokens",
     "use_vllm": "vllm",
     "vllm_mode": "vllm",
     "bf16": "precision",
@@ -57,7 +57,7 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
 
     _check_own(config.trainer)
     assert config.micro_batch is not None  # all is resolved
-    assert config.tokens_per_answer is not None
+    assert config.max_tokens is not None
     on_gpu = torch.cuda.is_available()
     settings = {
         "output_dir": str(output),
@@ -71,7 +71,7 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
         "beta": config.kl,
         "temperature": config.temperature,
         "top_p": config.top_p,
-        "tokens_per_answer": config.tokens_per_answer,
+        "max_tokens": config.max_tokens,
         "bf16": config.precision != "float32",
         "seed": config.seed,
         "logging_steps": 1,

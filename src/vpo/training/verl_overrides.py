@@ -17,7 +17,7 @@ RENAMED = {
     f"{MODEL}.lora_rank": "lora",
     "data.train_files": "task",
     "data.train_batch_size": "prompts",
-    "data.max_response_length": "tokens_per_answer",
+    "data.max_response_length": "max_tokens",
     "data.seed": "seed",
     f"{ROLLOUT}.n": "group",
     f"{ROLLOUT}.temperature": "temperature",
@@ -72,8 +72,8 @@ def overrides(
     check_engine(config)
     if config.prompts > problems:
         raise InputError(f"prompts must be at most the {problems} problems under verl, not {config.prompts}")
-    assert config.tokens_per_answer is not None  # all is resolved
-    longest = config.tokens_per_answer * method.answers
+    assert config.max_tokens is not None  # all is resolved
+    longest = config.max_tokens * method.answers
     fixed = fitting(method, data, stock=is_stock(config.trainer), longest=longest)
     check_own(config.trainer, method, fixed, RENAMED)
     settings = {**_defaults(config, data), **_of_run(config, model, data, checkpoints, longest), **fixed}
