@@ -101,7 +101,7 @@ def test_a_run_that_was_stopped_ends_where_it_would_have_ended(two, tmp_path):
 FAILS = """    def parse(self, completion, answers):
         import os
 
-        from vpo.errors import InputError
+        from vpo.util.errors import InputError
 
         if os.environ["RANK"] == "1":
             raise InputError("the judge is gone")
