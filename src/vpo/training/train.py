@@ -1,6 +1,5 @@
 """Training a policy in a run folder, and going on after an interruption."""
 
-import importlib.util
 import logging
 import math
 import shlex
@@ -29,6 +28,7 @@ from vpo.training.runs import Run
 from vpo.util import processes
 from vpo.util.errors import InputError
 from vpo.util.files import DiskFullError, command_line, differing, disk_full, new_folder, now
+from vpo.util.packages import check_installed
 from vpo.util.processes import is_main, main_says, together
 from vpo.util.signals import handled
 
@@ -159,8 +159,7 @@ def prepare(config: TrainConfig) -> Parts:
 
     config, task, found = resolve(config)
     for tracker in config.report_to:
-        if importlib.util.find_spec(tracker) is None:
-            raise InputError(f"report_to {tracker!r} needs its package: pip install {tracker}")
+        check_installed(tracker, f"report_to {tracker!r}", extra=None)
     problems = task.problems(config.split, count=config.problems)
     method = get_method(config.method, **config.method_settings)
     target = None if config.target is None else weights_for(config.target, task.names).tolist()

@@ -1,7 +1,6 @@
 """A `trl.GRPOTrainer` out of a `TrainConfig`: the stock one, but for methods that pay each answer by itself."""
 
 import difflib
-import importlib.util
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -18,6 +17,7 @@ from vpo.training.config import TrainConfig
 from vpo.util import processes
 from vpo.util.errors import InputError
 from vpo.util.kinds import fits, kind_name
+from vpo.util.packages import check_installed
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -84,8 +84,7 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
         "use_cpu": not on_gpu,
     }
     if config.vllm != "off":
-        if importlib.util.find_spec("vllm") is None:
-            raise InputError(f"vllm {config.vllm!r} needs vLLM: pip install vllm, or set vllm to 'off'")
+        check_installed("vllm", f"vllm {config.vllm!r}", extra=None)
         settings |= {"use_vllm": True, "vllm_mode": config.vllm}
     try:
         return grpo_config(reward, **settings | config.trainer)

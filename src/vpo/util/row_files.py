@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from vpo.util.errors import InputError
 from vpo.util.files import replacing
+from vpo.util.packages import require
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -112,9 +113,5 @@ def _write_parquet(path: str, rows: list[Row], maps: Sequence[str]) -> None:
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise InputError("Parquet files need pyarrow: pip install 'vpo[parquet]'") from None
-    return pyarrow, pyarrow.parquet
+    parquet = require("pyarrow.parquet", "Parquet", extra="parquet")
+    return require("pyarrow", "Parquet", extra="parquet"), parquet
