@@ -24,9 +24,9 @@ def test_a_config_is_read_back_as_it_was_written(tmp_path):
     ("settings", "message"),
     [
         ({"steps": 0}, "steps must be 1 or more, not 0"),
-        ({"steps": "80"}, "steps must be a whole number, not '80'"),
-        ({"steps": 1.5}, "steps must be a whole number, not 1.5"),
-        ({"steps": True}, "steps must be a whole number, not True"),
+        ({"steps": "80"}, "steps must be an integer, not '80'"),
+        ({"steps": 1.5}, "steps must be an integer, not 1.5"),
+        ({"steps": True}, "steps must be an integer, not True"),
         ({"problems": 0}, "problems must be 1 or more, not 0"),
         ({"learning_rate": 0}, "learning_rate must be greater than 0, not 0"),
         ({"learning_rate": float("nan")}, "learning_rate must be greater than 0, not nan"),

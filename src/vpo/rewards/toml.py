@@ -23,7 +23,7 @@ from typing import Any, get_type_hints
 from vpo.rewards.scorer import Scorer
 from vpo.rewards.vector import Limited, Vector
 from vpo.util.errors import InputError, nearest
-from vpo.util.kinds import fits, kind_name
+from vpo.util.type_checks import matches_type, type_name
 
 # Where each kind of reward is. Its class takes the name of the table, then the table's keys as keywords; those that it
 # lists in `paths` may be files beside the rewards file, and those in `made` are written there.
@@ -49,7 +49,7 @@ def read_vector(path: str | Path) -> Vector:
     try:
         _check_kinds(settings, OF_ALL)
         weights = data.pop(WEIGHTS, None)
-        if weights is not None and not fits(weights, dict[str, float]):
+        if weights is not None and not matches_type(weights, dict[str, float]):
             raise InputError(f"[{WEIGHTS}] must give each objective a number")
         if not data:
             raise InputError("there is no reward: give one or more tables such as [short]")
@@ -105,8 +105,8 @@ def _reward(name: str, table: Any, folder: Path) -> Limited:
 
 def _check_kinds(settings: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
     for name, value in settings.items():
-        if not fits(value, kinds[name]):
-            raise InputError(f"{name} must be {kind_name(kinds[name])}, not {value!r}")
+        if not matches_type(value, kinds[name]):
+            raise InputError(f"{name} must be {type_name(kinds[name])}, not {value!r}")
 
 
 def _placed(settings: dict[str, Any], paths: tuple[str, ...], folder: Path) -> dict[str, Any]:

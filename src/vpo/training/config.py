@@ -23,7 +23,7 @@ from typing import Any, get_type_hints
 
 from vpo.models.locate import EMBEDDED
 from vpo.util.errors import InputError, nearest
-from vpo.util.kinds import fits, kind_name
+from vpo.util.type_checks import matches_type, type_name
 
 VLLM = ("off", "colocate", "server")
 PRECISIONS = ("auto", "float32", "mixed", "bfloat16")
@@ -102,8 +102,8 @@ class TrainConfig:
         """Refuse values of the wrong kind, and numbers that mean nothing."""
         for name, kind in get_type_hints(TrainConfig).items():
             value = getattr(self, name)
-            if not fits(value, kind):
-                raise InputError(f"{name} must be {kind_name(kind)}, not {value!r}")
+            if not matches_type(value, kind):
+                raise InputError(f"{name} must be {type_name(kind)}, not {value!r}")
         positive = ("problems", "steps", "prompts", "micro_batch", "max_tokens", "save_every", "rollouts_every")
         for name, least in {**dict.fromkeys(positive, 1), "keep_checkpoints": 1, "warmup_steps": 0, "lora": 0}.items():
             value = getattr(self, name)
@@ -153,8 +153,8 @@ def read_settings(path: str | Path) -> dict[str, Any]:
         if name not in known:
             raise InputError(f"{path}: setting {name!r} is not known: {nearest(name, known)}")
         kind = get_type_hints(TrainConfig)[name]
-        if not fits(found[name], kind):
-            raise InputError(f"{path}: {name} must be {kind_name(kind)}, not {found[name]!r}")
+        if not matches_type(found[name], kind):
+            raise InputError(f"{path}: {name} must be {type_name(kind)}, not {found[name]!r}")
     return found
 
 

@@ -16,8 +16,8 @@ from vpo.models.policy import Policy
 from vpo.training.config import TrainConfig
 from vpo.util import processes
 from vpo.util.errors import InputError
-from vpo.util.kinds import fits, kind_name
 from vpo.util.packages import check_installed
+from vpo.util.type_checks import matches_type, type_name
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -127,8 +127,8 @@ def _check_own(settings: Mapping[str, Any]) -> None:
             near = difflib.get_close_matches(name, kinds, n=1)
             hint = f": did you mean {near[0]!r}?" if near else ""
             raise InputError(f"trl.GRPOConfig has no setting {name!r}{hint}")
-        if value is None or not fits(value, kinds[name]):
-            raise InputError(f"{name} of the trainer must be {kind_name(kinds[name])}, not {value!r}")
+        if value is None or not matches_type(value, kinds[name]):
+            raise InputError(f"{name} of the trainer must be {type_name(kinds[name])}, not {value!r}")
     if settings.get("num_iterations", 1) < 1:
         raise InputError(f"num_iterations of the trainer must be 1 or more, not {settings['num_iterations']}")
 
