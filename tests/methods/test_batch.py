@@ -145,8 +145,8 @@ def test_a_missing_answer_scores_nothing(name, rng):
             lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), valid=True),
             "valid must have one entry for each .* not True",
         ),
-        (lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), seed=1.5), "seed must be a whole number, not 1.5"),
-        (lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), step=None), "step must be a whole number, not None"),
+        (lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), seed=1.5), "seed must be an integer, not 1.5"),
+        (lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), step=None), "step must be an integer, not None"),
         (lambda: advantages("grpo", np.zeros((2, 4, 1, 2)), problems=["a"]), "problems must have one entry for each"),
         (lambda: advantages("grpo", np.full((2, 4, 1, 2), 1e31)), r"rewards\[0\] must be at most 1e\+30 in size"),
         (

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vpo.cli.arguments import Commands, add_json, add_settings, as_json, plain, setting, task_settings
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.util.errors import InputError
 from vpo.util.progress import bar
 
@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
         for name, paths in models.items()
         for strategy in strategies
     }
-    whole_number(options.jobs, "jobs", 1)
+    as_integer(options.jobs, "jobs", 1)
     if options.jobs > 1:
         Path(options.out).mkdir(parents=True, exist_ok=True)
         every = [job for group in jobs.values() for job in group]
@@ -144,7 +144,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         **{name: getattr(options, name) for name in same},
         "max_tokens": options.max_tokens,
         "task_settings": task_settings(options),
-        "budget": {name: whole_number(most, f"budget of {name}", 1) for name, most in options.budget},
+        "budget": {name: as_integer(most, f"budget of {name}", 1) for name, most in options.budget},
         "targets": tuple(options.target),
         "conditions": tuple(options.goal),
         "rewards": tuple(options.reward),

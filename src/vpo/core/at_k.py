@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vpo.core.arrays import as_array, from_numpy, namespace, narrow, shape, to_numpy, widen
-from vpo.core.checks import as_booleans, check_finite, check_rank, whole_number
+from vpo.core.checks import as_booleans, as_integer, check_finite, check_rank
 from vpo.core.types import Array, ArrayLike, Floats
 from vpo.util.errors import InputError
 
@@ -40,7 +40,7 @@ def _best_at_k(values: ArrayLike, k: int | Sequence[int], name: str) -> Array:
     if answers == 0:
         raise InputError(f"{name} must hold 1 or more answers, not 0")
     many = isinstance(k, Iterable)
-    ks = tuple(whole_number(each, "k") for each in (k if isinstance(k, Iterable) else [k]))
+    ks = tuple(as_integer(each, "k") for each in (k if isinstance(k, Iterable) else [k]))
     for each in ks:
         if not 1 <= each <= answers:
             raise InputError(f"k must lie in 1..{answers}, the size of the pool, not {each}")
@@ -134,7 +134,7 @@ def bootstrap(values: ArrayLike, *, resamples: int = 5000, confidence: float = 0
         raise InputError(f"values must hold 2 or more problems for an interval, not {problems}")
     if 0 in shape(values):
         raise InputError(f"values must hold 1 or more columns, not shape {shape(values)}")
-    whole_number(resamples, "resamples", 1)
+    as_integer(resamples, "resamples", 1)
     if not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1, not {confidence}")
     from scipy.stats import bootstrap as resample  # slow to import

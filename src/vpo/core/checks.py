@@ -15,10 +15,10 @@ from vpo.util.errors import InputError
 LARGEST = 1e30
 
 
-def whole_number(value: Any, name: str, low: int | None = None) -> int:
-    """Return a whole number as an int, refusing other kinds of number and one below `low`."""
+def as_integer(value: Any, name: str, low: int | None = None) -> int:
+    """Refuse booleans, floats and integers below `low`; numpy integers become int."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise InputError(f"{name} must be a whole number, not {value!r}")
+        raise InputError(f"{name} must be an integer, not {value!r}")
     if low is not None and value < low:
         raise InputError(f"{name} must be {low} or more, not {value}")
     return int(value)

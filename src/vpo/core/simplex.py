@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.core.types import Floats
 from vpo.util.errors import InputError
 
@@ -34,7 +34,7 @@ def check_concentration(concentration: Concentration) -> None:
 
 def alphas(dimensions: int, concentration: Concentration = 1.0) -> tuple[float, ...]:
     """Return the Dirichlet parameters, one per objective, from a number or one number per objective."""
-    whole_number(dimensions, "dimensions", 1)
+    as_integer(dimensions, "dimensions", 1)
     check_concentration(concentration)
     values = np.atleast_1d(np.asarray(concentration, dtype=np.float64))
     if values.shape not in ((1,), (dimensions,)):
@@ -60,7 +60,7 @@ def directions(dimensions: int, concentration: Concentration = 1.0, *, size: int
         concentration: α, a number or one per objective.
         size: how many points, a power of two. One objective has one direction, whatever the size.
     """
-    if whole_number(size, "size", 1) & (size - 1):
+    if as_integer(size, "size", 1) & (size - 1):
         raise InputError(f"size must be a power of two (Sobol points are balanced only there), not {size}")
     return _directions(alphas(dimensions, concentration), size)
 
@@ -116,9 +116,9 @@ def dirichlet(
     A seed of several parts, such as ``(seed, step, problem)``, gives each combination a stream of its own,
     so that a draw depends on what it is for and never on how many draws came before.
     """
-    whole_number(size, "size", 1)
+    as_integer(size, "size", 1)
     parts = list(seed) if isinstance(seed, Sequence) and not isinstance(seed, str) else [seed]
-    parts = [part if isinstance(part, str) else whole_number(part, "seed") for part in parts]
+    parts = [part if isinstance(part, str) else as_integer(part, "seed") for part in parts]
     digest = hashlib.blake2b(repr(parts).encode()).digest()
     generator = np.random.default_rng(int.from_bytes(digest))
     return generator.dirichlet(alphas(dimensions, concentration), size)

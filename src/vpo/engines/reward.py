@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from vpo.core.arrays import as_array
-from vpo.core.checks import check_weights, whole_number
+from vpo.core.checks import as_integer, check_weights
 from vpo.core.types import Floats
 from vpo.engines.fitting import check, check_trainer
 from vpo.engines.grading import Answers, Grader, OwnGrader, Scorer, TaskGrader
@@ -70,7 +70,7 @@ def reward_function(
     if chosen.whole_group and group is None:
         raise InputError(f"{chosen.name} looks at the whole group: give group, the num_generations of the trainer")
     if group is not None:
-        chosen.check_group(whole_number(group, "group", 1))
+        chosen.check_group(as_integer(group, "group", 1))
     if (task is None) == (score is None):
         raise InputError("give a task or a score, and not both")
     if isinstance(task, str):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.evaluation.pools import Pool, ProblemPool
 from vpo.util.errors import InputError
 
@@ -52,7 +52,7 @@ def fit_grid(pools: Sequence[Pool], names: Sequence[str], ks: Sequence[int] | No
     smallest = min(everything, key=lambda problem: len(problem.scores_nD))
     fewest, fewest_sets = len(smallest.scores_nD), min(len(problem.set_sizes_N) for problem in everything)
     for k in () if ks is None else ks:
-        if not 1 <= whole_number(k, "k") <= fewest:
+        if not 1 <= as_integer(k, "k") <= fewest:
             raise InputError(f"k must lie in 1..{fewest}, the answers of the smallest problem, not {k}")
     notes = []
     if fewest < max(len(problem.scores_nD) for problem in everything):

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.core.targets import weights_for
 from vpo.evaluation.evaluations import Evaluation, check_free, oracle_of, write_answers, write_facts
 from vpo.evaluation.measure import Comparison, compare
@@ -56,7 +56,7 @@ def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) ->
     found = locate(request.model, request.task, request.settings)
     asked = found.format or PromptFormat(task=found.task)
     answers = asked.answers if request.answers is None else request.answers
-    asked.check_answers(whole_number(answers, "answers", 1))
+    asked.check_answers(as_integer(answers, "answers", 1))
     task = get(found.task, **found.settings)
     problems = task.problems(request.split, count=request.count)
     trained_for = asked.max_tokens or MAX_TOKENS
@@ -111,8 +111,8 @@ def evaluate(
         tally: counts what is read; it has the target.
         told: whether the prompts state the target, for a policy that was trained to be told one.
     """
-    whole_number(answers, "answers", 1)
-    if whole_number(pool, "pool", 1) % answers:
+    as_integer(answers, "answers", 1)
+    if as_integer(pool, "pool", 1) % answers:
         raise InputError(f"pool must be a multiple of the {answers} answers of a generation, not {pool}")
     tally = Tally(target=task.target) if tally is None else tally
     completions = _sampled(policy, task, problems, answers, pool // answers, sampling, told, tally.target)

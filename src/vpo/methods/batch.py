@@ -8,7 +8,7 @@ import array_api_compat
 import numpy as np
 
 from vpo.core.arrays import as_array, from_numpy, namespace, narrow, shape, to_numpy, widen
-from vpo.core.checks import as_booleans, check_finite, check_rank, check_weights, whole_number
+from vpo.core.checks import as_booleans, as_integer, check_finite, check_rank, check_weights
 from vpo.core.types import Array, ArrayLike
 from vpo.methods.group import Group, Method
 from vpo.util.errors import InputError
@@ -47,7 +47,7 @@ class Batch:
         count = len(given)
         masks, valids = _per_problem(mask, "mask", count), _per_problem(valid, "valid", count)
         targets, names = _targets(target, count), _per_problem(problems, "problems", count)
-        key = whole_number(seed, "seed"), whole_number(step, "step")
+        key = as_integer(seed, "seed"), as_integer(step, "step")
         groups, known = [], []
         weightings: dict[tuple[int, int], Array] = {}
         for p, rewards_GMD in enumerate(given):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vpo.core.arrays import from_numpy, namespace, shape, widen
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.core.simplex import Concentration, dirichlet
 from vpo.core.types import Array, Floats
 from vpo.util.errors import InputError
@@ -79,7 +79,7 @@ class Method:
 
     def __post_init__(self) -> None:
         """Refuse a number of answers that the method cannot have."""
-        whole_number(self.answers, "answers", 1)
+        as_integer(self.answers, "answers", 1)
         if not self.multi and self.answers != 1:
             raise InputError(f"{self.name} takes 1 answer per rollout, not {self.answers}")
 

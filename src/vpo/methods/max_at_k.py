@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from vpo.core.arrays import from_numpy, namespace, shape
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.core.types import Array, Floats
 from vpo.methods.group import Group, centre
 from vpo.methods.grpo import Grpo
@@ -36,7 +36,7 @@ class MaxAtK(Grpo):
         """Refuse a k below 2, which is dr_grpo."""
         super().__post_init__()
         if self.k is not None:
-            whole_number(self.k, "k", 2)
+            as_integer(self.k, "k", 2)
 
     def check_group(self, rollouts: int) -> None:
         """Refuse a group that is not larger than k."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vpo.core.arrays import shape
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.core.set_reward import set_reward
 from vpo.core.simplex import Concentration, check_concentration, dirichlet
 from vpo.core.types import Array
@@ -36,7 +36,7 @@ class Vpo(Method):
         super().__post_init__()
         check_concentration(self.concentration)
         if self.draws is not None:
-            whole_number(self.draws, "draws", 1)
+            as_integer(self.draws, "draws", 1)
 
     @property
     def keyed(self) -> bool:

@@ -6,7 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.models.maze import examples, make_model, make_tokenizer, prompt_format, shape_for
 from vpo.models.supervised import Example, Schedule, encode, fit
 from vpo.tasks.maze.world import check_size
@@ -41,9 +41,9 @@ def build_maze(
     import torch
     from transformers import set_seed
 
-    whole_number(mazes, "mazes", 1)
-    whole_number(steps, "steps", 1)
-    whole_number(batch, "batch", 1)
+    as_integer(mazes, "mazes", 1)
+    as_integer(steps, "steps", 1)
+    as_integer(batch, "batch", 1)
     if 4 * mazes < batch:
         raise InputError(f"batch must be at most {4 * mazes}, the examples of {mazes} mazes, not {batch}")
     check_size(size)

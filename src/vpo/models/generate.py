@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.models.decoding import decode, grouped, shares_prompts
 from vpo.models.memory import free_gpu
 from vpo.models.policy import Policy
@@ -41,9 +41,9 @@ class Sampling:
             raise InputError(f"temperature must be 0 or more, not {self.temperature}")
         if not 0 < self.top_p <= 1:
             raise InputError(f"top_p must be greater than 0 and at most 1, not {self.top_p}")
-        whole_number(self.max_new_tokens, "max_new_tokens", 1)
-        whole_number(self.batch, "batch", 1)
-        whole_number(self.seed, "seed")
+        as_integer(self.max_new_tokens, "max_new_tokens", 1)
+        as_integer(self.batch, "batch", 1)
+        as_integer(self.seed, "seed")
 
 
 def complete(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.core.targets import weights_for
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import locate
@@ -58,10 +58,10 @@ class Warmup:
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
         for name in ("problems", "batch", "micro_batch", "max_tokens"):
-            whole_number(getattr(self, name), name, 1)
-        whole_number(self.singles, "singles", 0)
-        whole_number(self.steps, "steps", 0 if self.singles else 1)
-        if whole_number(self.answers, "answers") < 2:
+            as_integer(getattr(self, name), name, 1)
+        as_integer(self.singles, "singles", 0)
+        as_integer(self.steps, "steps", 0 if self.singles else 1)
+        if as_integer(self.answers, "answers") < 2:
             raise InputError(f"answers must be 2 or more, a set, not {self.answers}")
         if self.source not in (DEMONSTRATIONS, OWN):
             raise InputError(f"source must be {DEMONSTRATIONS} or {OWN}, not {self.source!r}")
@@ -69,7 +69,7 @@ class Warmup:
             raise InputError(f"micro_batch must divide the batch of {self.batch}, and {self.micro_batch} does not")
         if not 0 < self.learning_rate < math.inf:
             raise InputError(f"learning_rate must be greater than 0, not {self.learning_rate}")
-        if not 0 <= whole_number(self.seed, "seed") < 2**32:
+        if not 0 <= as_integer(self.seed, "seed") < 2**32:
             raise InputError(f"seed must lie in 0..{2**32 - 1}, not {self.seed}")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.util.batches import batches_by_length
 from vpo.util.errors import InputError, one_line
 
@@ -47,7 +47,7 @@ class Scoring:
             raise InputError("models that score need torch and transformers: pip install 'vpo[train]'") from None
         transformers.utils.logging.disable_progress_bar()
         self.lock = threading.Lock()  # a tokenizer serves one thread at a time
-        self.path, self.batch = path, whole_number(batch, "batch", 1)
+        self.path, self.batch = path, as_integer(batch, "batch", 1)
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.precision = precision or ("bfloat16" if self.device.startswith("cuda") else "float32")
         if self.precision not in PRECISIONS:
@@ -71,7 +71,7 @@ class Scoring:
         self._agree_on_padding()
         self.weights = weights_hash(self.model)
         longest = getattr(self.model.config, "max_position_embeddings", None) or self.tokenizer.model_max_length
-        most = longest if max_tokens is None else whole_number(max_tokens, "max_tokens", 1)
+        most = longest if max_tokens is None else as_integer(max_tokens, "max_tokens", 1)
         self.max_tokens = min(most, longest, self.tokenizer.model_max_length, MOST_TOKENS)
 
     def _agree_on_padding(self) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.core.targets import scaled, weights_for
 from vpo.rewards.functions import Function, name_of
 from vpo.rewards.running import run_within
@@ -49,7 +49,7 @@ class Limited:
         if self.time_limit is not None and not 0 < self.time_limit < math.inf:
             raise InputError(f"time_limit must be above 0 and finite, not {self.time_limit}")
         if self.call_size is not None:
-            whole_number(self.call_size, "call_size", 1)
+            as_integer(self.call_size, "call_size", 1)
 
 
 class Vector:
@@ -86,7 +86,7 @@ class Vector:
             raise InputError(f"objectives must be 1 or more different names, not {', '.join(self.names) or 'none'}")
         self.target = scaled(dict(weights)) if weights else {name: 1 / len(self.names) for name in self.names}
         self.weights: Numbers = tuple(weights_for(self.target, self.names).tolist())
-        self.concurrent = whole_number(concurrent, "concurrent", 1)
+        self.concurrent = as_integer(concurrent, "concurrent", 1)
         self.hanging: list[list[threading.Thread]] = [[] for _ in self.limited]
         self.failures: Counter[tuple[str, str]] = Counter()  # of a scorer, by what it did
         self.abstained = dict.fromkeys(self.names, 0)

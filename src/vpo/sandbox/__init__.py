@@ -38,7 +38,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.sandbox.candidates import run_candidate
 from vpo.sandbox.comparing import agrees
 from vpo.sandbox.verdicts import Case, Limits, Outcome, Output, Program, Verdict, shown
@@ -75,7 +75,7 @@ class Sandbox:
         if wall and (problem := trouble(self.wall)):
             raise InputError(f"sandbox: {wall} does not work here: {problem}")
         share = len(os.sched_getaffinity(0)) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-        self.workers = whole_number(workers, "workers", 1) if workers else max(1, share)
+        self.workers = as_integer(workers, "workers", 1) if workers else max(1, share)
         self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="sandbox")
 
     def judge(self, program: Program, cases: Sequence[Case]) -> list[Verdict]:

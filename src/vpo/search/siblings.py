@@ -25,7 +25,7 @@ from openevolve import OpenEvolve
 from openevolve import process_parallel as parallel
 from openevolve.utils import code_utils
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.tasks import Task, get
 from vpo.tasks.answers import instruction, parse
 from vpo.util.files import append_rows
@@ -92,7 +92,7 @@ class Siblings(OpenEvolve):  # type: ignore[misc]  # openevolve is not looked in
             settings: of `OpenEvolve`.
         """
         super().__init__(*args, **settings)
-        self.answers, self.task, self.until = whole_number(answers, "answers", 1), task, until
+        self.answers, self.task, self.until = as_integer(answers, "answers", 1), task, until
         self.parallel_controller: Any
 
     async def _run_evolution_with_checkpoints(

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.evaluation.evaluate import Request, evaluate_into
 from vpo.evaluation.evaluations import FACTS, Evaluation, oracle_of, read_evaluation
 from vpo.evaluation.measure import Comparison, compare, compare_groups
@@ -112,7 +112,7 @@ def reproduce(plan: Plan, folder: Path, jobs: int) -> tuple[Comparison, list[lis
 
     Rates are chosen with seed 0, where there are several; the seeds that are reported are others, from 1 on.
     """
-    whole_number(jobs, "jobs", 1)
+    as_integer(jobs, "jobs", 1)
     if plan.model:  # what is not a model is refused before anything is made
         load(locate(plan.model, plan.task, plan.settings).path)
     _same_plan(plan, folder)

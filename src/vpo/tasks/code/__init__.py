@@ -5,7 +5,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
-from vpo.core.checks import whole_number
+from vpo.core.checks import as_integer
 from vpo.sandbox.verdicts import Limits, Outcome, Verdict
 from vpo.tasks.code.answers import fenced, parsed, program_form, read_program
 from vpo.tasks.code.problem import CodeProblem, chosen
@@ -69,9 +69,9 @@ class CodeTask(Task[CodeProblem]):
             unsafe: whether to run programs without walls where the machine has none.
         """
         self.data, self.source = data, source
-        if not 1 <= whole_number(tests, "tests") <= MOST:
+        if not 1 <= as_integer(tests, "tests") <= MOST:
             raise InputError(f"tests must lie in 1..{MOST}, not {tests}")
-        self.tests, self.seed = tests, whole_number(seed, "seed")
+        self.tests, self.seed = tests, as_integer(seed, "seed")
         self.window = Window.of(before, until)
         self.limits = Limits(output_bytes=OUTPUT_BYTES, test_seconds=test_seconds, seconds=seconds, memory_mb=memory_mb)
         self.unsafe = unsafe
