@@ -9,7 +9,7 @@ from tests.tasks.ragged import BitsTask
 from vpo import read_pool
 from vpo.cli.main import main
 from vpo.search.goals import goals_of
-from vpo.search.judge import UNKNOWN, Item, Judge, Source
+from vpo.search.scoring import UNKNOWN, ScoringPool, ScoringRequest, TaskSource
 from vpo.tasks import get
 from vpo.tasks.answers import write
 
@@ -89,10 +89,10 @@ def test_a_model_is_evaluated(tmp_path, capsys):
 
 
 def judged(texts, problem="b2", goals=None):
-    source = Source(FILE, {}, "test", None, goals or {})
-    judge = Judge(source, 0, 10.0)
+    source = TaskSource(FILE, {}, "test", None, goals or {})
+    judge = ScoringPool(source, 0, 10.0)
     name = next(iter(judge.court.goals))
-    ((_, verdict),) = judge.judge([Item(0, problem, name, write(texts), len(texts))])
+    ((_, verdict),) = judge.judge([ScoringRequest(0, problem, name, write(texts), len(texts))])
     return verdict
 
 

@@ -13,7 +13,8 @@ pytest.importorskip("fastapi")
 pytest.importorskip("openai")
 
 from vpo.cli.main import main
-from vpo.search.run import Request, search_into
+from vpo.search.config import SearchConfig
+from vpo.search.run import search_into
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -49,7 +50,7 @@ def address():
 
 
 def test_a_search_with_a_served_model_samples_and_solves(address, tmp_path):
-    request = Request(
+    request = SearchConfig(
         model="embedded", endpoint=address, task="maze", task_settings={"size": 7}, count=2, answers=3, iterations=4,
         strategy="best_of_n", targets=("completion=1",), temperature=1.0,
     )  # fmt: skip

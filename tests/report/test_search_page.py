@@ -6,7 +6,7 @@ pytest.importorskip("transformers")
 
 from tests.report.test_page import needs_browser, opened
 from vpo.cli.main import main
-from vpo.search.outcome import families_of, read_outcome
+from vpo.search.result import families_of, read_result
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -26,7 +26,7 @@ def test_the_page_draws_what_was_solved_and_the_family(folder, width):
     assert said == []
     assert int(drawn.width) <= width
     for run, name in enumerate(("embedded-evolve", "embedded-best_of_n")):
-        outcome = read_outcome(folder / name)
+        outcome = read_result(folder / name)
         for unit in ("iterations", "answers", "generations", "tokens"):
             points = drawn.points[f"by {unit}", run]
             expected = outcome.curve(unit, [point[0] for point in points])
@@ -34,7 +34,7 @@ def test_the_page_draws_what_was_solved_and_the_family(folder, width):
                 pytest.approx((value.mean, value.low, value.high)) for value in expected
             ]
     tree = drawn.points["family tree", 1]  # the last group before it was that of the other search
-    outcome = read_outcome(folder / "embedded-evolve")
+    outcome = read_result(folder / "embedded-evolve")
     sizes = {
         len(members) for case, members in families_of(folder / "embedded-evolve").items() if case in outcome.solved
     }

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("transformers")
 
 from vpo.cli.main import main
-from vpo.search.outcome import read_outcome
+from vpo.search.result import read_result
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -27,7 +27,7 @@ def test_the_command_searches_compares_and_draws(tmp_path, capsys):
     drawn = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
     assert drawn["search"]["curves"] == data["curves"]
     for place, name in enumerate(("embedded-evolve", "embedded-best_of_n")):
-        outcome = read_outcome(out / name)
+        outcome = read_result(out / name)
         curve = data["curves"][0]["runs"][place]
         assert data["curves"][0]["unit"] == "iterations"
         assert curve["mean"] == [value.mean for value in outcome.curve("iterations", curve["budgets"])]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vpo.search.goals import Condition, Weighting, goals_of
+from vpo.search.goals import ConditionGoal, WeightingGoal, goals_of
 from vpo.tasks.maze import MazeTask
 
 TASK = MazeTask(size=7)
@@ -14,7 +14,7 @@ def solves(goal, vector):
 
 
 def test_a_weighting_is_solved_at_the_oracle():
-    goal = Weighting("gold=2,diamond=1", TASK)
+    goal = WeightingGoal("gold=2,diamond=1", TASK)
     assert goal.weights_of(PROBLEM) == pytest.approx((0, 2 / 3, 1 / 3, 0))
     assert goal.value(PROBLEM, "", (1.0, 0.5, 1.0, 0.0)) == pytest.approx(2 / 3)
     best = TASK.best(PROBLEM, goal.weights_of(PROBLEM))
@@ -30,7 +30,7 @@ def test_a_weighting_without_an_oracle_is_solved_at_1():
         def best(self, problem, target=None):
             return None
 
-    goal = Weighting("gold=1", Blind(size=7))
+    goal = WeightingGoal("gold=1", Blind(size=7))
     assert solves(goal, (1.0, 1.0, 0.0, 0.0))
     assert not solves(goal, (1.0, 0.99, 0.0, 0.0))
 
@@ -48,7 +48,7 @@ def test_a_weighting_without_an_oracle_is_solved_at_1():
     ],
 )
 def test_conditions(text, vector, value, solved):
-    goal = Condition(text, TASK)
+    goal = ConditionGoal(text, TASK)
     assert goal.value(PROBLEM, "", vector) == pytest.approx(value)
     assert solves(goal, vector) == solved
 

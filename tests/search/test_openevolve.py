@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("openevolve")
 
 from tests.search.endpoint import endpoint
+from vpo.search.config import SearchConfig
 from vpo.search.log import CANDIDATES, GENERATIONS
 from vpo.search.openevolve import evaluator
-from vpo.search.run import Request, search_into
+from vpo.search.run import search_into
 from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
 
@@ -23,7 +24,7 @@ MAZES = TASK.problems("test", count=2)
 
 
 def request(address, **changes):
-    return Request(
+    return SearchConfig(
         **{
             **{"model": "m", "endpoint": address, "strategy": "openevolve", "task": "maze", "answers": 3},
             **{"task_settings": {"size": 7}, "count": 1, "iterations": 4, "conditions": ("completion>=1",)},

@@ -14,13 +14,14 @@ import pytest
 
 pytest.importorskip("transformers")
 
+from vpo.search.config import SearchConfig
 from vpo.search.log import CANDIDATES, GENERATIONS
-from vpo.search.outcome import families_of, merged, only_solved
-from vpo.search.run import Request, search_into
+from vpo.search.result import families_of, merged, only_solved
+from vpo.search.run import search_into
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
-SMALL = Request(
+SMALL = SearchConfig(
     model="embedded",
     task="maze",
     task_settings={"size": 7},
@@ -191,11 +192,11 @@ def test_a_budget_ends_a_case(unit, most, tmp_path):
 
 def test_a_policy_that_writes_no_answers_is_recorded(tmp_path, monkeypatch):
     from vpo.search import run
-    from vpo.search.writers import Written
+    from vpo.search.generators import Generation
 
     class Mute:
         def write(self, asks, seed):
-            return [Written("well", 3) for _ in asks]
+            return [Generation("well", 3) for _ in asks]
 
     monkeypatch.setattr(run, "_writer", lambda *_: Mute())
     outcome = search_into(tmp_path / "a", replace(SMALL, iterations=2))
@@ -220,13 +221,13 @@ def test_a_policy_that_is_told_a_weighting_is_told_the_goal(tmp_path, monkeypatc
     from vpo.search import loop, run
 
     stated = []
-    ask, located = loop.ask_for_move, run._located
+    ask, located = loop.request_for_move, run._located
 
     def told(request):
         found, answers = located(request)
         return replace(found, format=replace(found.format, target_in_prompt=True)), answers
 
-    monkeypatch.setattr(loop, "ask_for_move", lambda *given: stated.append(given[-1]) or ask(*given))
+    monkeypatch.setattr(loop, "request_for_move", lambda *given: stated.append(given[-1]) or ask(*given))
     monkeypatch.setattr(run, "_located", told)
     search_into(tmp_path / "a", replace(SMALL, answers=1, iterations=1, count=1))
     assert set(stated) == {(0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)}

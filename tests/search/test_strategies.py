@@ -6,16 +6,16 @@ from random import Random
 
 import pytest
 
-from vpo.search.candidates import Candidate, Case, Move
+from vpo.search.candidates import Candidate, Move, SearchProblem
+from vpo.search.generators import EndpointGenerator, TransformersGenerator, VllmGenerator
 from vpo.search.goals import goals_of
-from vpo.search.operators import ask_for_move, check_operators, default_operators
+from vpo.search.operators import check_operators, default_operators, request_for_move
 from vpo.search.strategies import PARENTS, BestOfN, Evolve
-from vpo.search.writers import EndpointWriter, ModelWriter, VllmWriter
 from vpo.tasks.maze import MazeTask
 
 SHARES = {"fresh": 0.25, "regrow": 0.5, "extend": 0.25}
 TASK = MazeTask(size=7)
-CASE = Case(TASK.problems("test", count=1)[0], goals_of(TASK, ["gold=1"])[0])
+CASE = SearchProblem(TASK.problems("test", count=1)[0], goals_of(TASK, ["gold=1"])[0])
 
 
 def candidate(number, scores, value=None, answer="UU"):
@@ -115,14 +115,14 @@ def test_moves_become_prompts(answers):
     parent = candidate(0, (1.0, 0.5, 0.0, 1.0), answer="UURRDD")
     tag = "answer_1" if answers > 1 else "answer"
     plain = TASK.ask(CASE.problem, answers)
-    assert ask_for_move(TASK, CASE, Move("fresh"), answers, None).messages == plain
-    regrown = ask_for_move(TASK, CASE, Move("regrow", parent, cut=0.5), answers, None)
+    assert request_for_move(TASK, CASE, Move("fresh"), answers, None).messages == plain
+    regrown = request_for_move(TASK, CASE, Move("regrow", parent, cut=0.5), answers, None)
     assert (regrown.messages, regrown.prefix, regrown.known) == (plain, f"<{tag}>UUR", 0)
     assert regrown.avoided == ""
-    branched = ask_for_move(TASK, CASE, Move("branch", parent, cut=0.5), answers, None)
+    branched = request_for_move(TASK, CASE, Move("branch", parent, cut=0.5), answers, None)
     assert replace(branched, avoided="") == regrown
     assert branched.avoided.rstrip() == f"RDD</{tag}>"
-    refined = ask_for_move(TASK, CASE, Move("refine", parent), answers, None)
+    refined = request_for_move(TASK, CASE, Move("refine", parent), answers, None)
     asked = refined.messages[-1]["content"]
     assert asked.startswith(plain[-1]["content"])
     assert "UURRDD" in asked
@@ -131,25 +131,30 @@ def test_moves_become_prompts(answers):
     assert "gold=1" in asked
     assert refined.prefix == ""
     if answers > 1:
-        extended = ask_for_move(TASK, CASE, Move("extend", parent), answers, None)
+        extended = request_for_move(TASK, CASE, Move("extend", parent), answers, None)
         assert (extended.prefix, extended.known) == ("<answer_1>UURRDD</answer_1>\n", 1)
 
 
 @pytest.mark.parametrize(
     ("given", "answers", "writer", "message"),
     [
-        ({"regow": 1.0}, 3, ModelWriter, "operator 'regow' is not known: did you mean 'regrow'"),
-        ({"regrow": -1.0}, 3, ModelWriter, "the share of operator regrow must be 0 or more, not -1.0"),
+        ({"regow": 1.0}, 3, TransformersGenerator, "operator 'regow' is not known: did you mean 'regrow'"),
+        ({"regrow": -1.0}, 3, TransformersGenerator, "the share of operator regrow must be 0 or more, not -1.0"),
         (
             {"regrow": 1.0},
             3,
-            EndpointWriter,
+            EndpointGenerator,
             "operator regrow begins a completion, which an endpoint does not let others do",
         ),
-        ({"branch": 1.0}, 3, VllmWriter, "operator branch bars a token at one place, which vLLM does not do"),
-        ({"extend": 1.0}, 1, ModelWriter, "operator extend needs a policy that is asked for 2 or more answers, not 1"),
-        ({"fresh": 0.0}, 3, ModelWriter, "operators must name 1 or more with a share above 0"),
-        ({}, 3, ModelWriter, "operators must name 1 or more with a share above 0"),
+        ({"branch": 1.0}, 3, VllmGenerator, "operator branch bars a token at one place, which vLLM does not do"),
+        (
+            {"extend": 1.0},
+            1,
+            TransformersGenerator,
+            "operator extend needs a policy that is asked for 2 or more answers, not 1",
+        ),
+        ({"fresh": 0.0}, 3, TransformersGenerator, "operators must name 1 or more with a share above 0"),
+        ({}, 3, TransformersGenerator, "operators must name 1 or more with a share above 0"),
     ],
 )
 def test_operators_that_cannot_be_used_are_refused(given, answers, writer, message):
@@ -159,11 +164,11 @@ def test_operators_that_cannot_be_used_are_refused(given, answers, writer, messa
 
 @pytest.mark.parametrize("answers", [1, 3])
 @pytest.mark.parametrize(
-    ("writer", "varied"), [(ModelWriter, "branch"), (VllmWriter, "regrow"), (EndpointWriter, "refine")]
+    ("writer", "varied"), [(TransformersGenerator, "branch"), (VllmGenerator, "regrow"), (EndpointGenerator, "refine")]
 )
 def test_the_operators_that_are_used_without_others_can_be(answers, writer, varied):
     chosen = default_operators(answers, writer.unable)
     assert check_operators(chosen, answers, writer.unable) == chosen
     assert {"fresh", varied} <= set(chosen)
-    assert ("extend" in chosen) == (answers > 1 and writer is not EndpointWriter)
+    assert ("extend" in chosen) == (answers > 1 and writer is not EndpointGenerator)
     assert sum(chosen.values()) == pytest.approx(1)

@@ -15,7 +15,7 @@ pytest.importorskip("trl")
 
 from tests.engines.tiny import save_tiny_model
 from vpo.cli.main import main
-from vpo.search.outcome import read_outcome
+from vpo.search.result import read_result
 from vpo.training.plan import SMALL, LanguagePlan, MazePlan, split_method
 from vpo.training.reproduce import reproduce
 from vpo.training.runs import Run
@@ -118,7 +118,7 @@ def test_everything_is_trained_once_and_shown(tmp_path, capsys):
     (counts,) = [table for table in found["tables"] if table["title"].startswith("Solved within")]
     for name, *row in counts["rows"]:
         folders = sorted(searches.glob(f"{name.removesuffix(' evolve')}-*evolve"))
-        seeds = [read_outcome(folder) for folder in folders]
+        seeds = [read_result(folder) for folder in folders]
         assert row[-1] == pytest.approx(sum(len(each.solved) for each in seeds) / len(seeds), abs=0.05)
     capsys.readouterr()
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("eval.json")}

@@ -10,7 +10,7 @@ from vpo.util.errors import InputError
 from vpo.util.progress import bar
 
 if TYPE_CHECKING:
-    from vpo.search.outcome import Outcome
+    from vpo.search.result import SearchResult
     from vpo.search.run import SearchJob
 
 
@@ -89,8 +89,9 @@ def run(options: argparse.Namespace) -> int:
     from vpo.report.markdown import markdown
     from vpo.report.page import write_page
     from vpo.report.search import search_page
-    from vpo.search.outcome import merged
-    from vpo.search.run import Request, SearchJob
+    from vpo.search.config import SearchConfig
+    from vpo.search.result import merged
+    from vpo.search.run import SearchJob
     from vpo.util.files import command_line, write_json, write_text
     from vpo.util.jobs import finish
 
@@ -102,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
         f"{name} {strategy}": [
             SearchJob(
                 Path(options.out) / f"{name}{f'-{seed}' if len(paths) > 1 else ''}-{strategy}",
-                Request(model=path, strategy=strategy, **_settings(options)),
+                SearchConfig(model=path, strategy=strategy, **_settings(options)),
             )
             for seed, path in enumerate(paths, start=1)
         ]
@@ -153,7 +154,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _searched(name: str, job: "SearchJob") -> "Outcome":
+def _searched(name: str, job: "SearchJob") -> "SearchResult":
     """Search, as far as that is not done, and return what it came to."""
     from vpo.search.run import search_into
 

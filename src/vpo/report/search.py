@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vpo.search.outcome import UNITS, Outcome, families_of, only_solved
+from vpo.search.result import UNITS, SearchResult, families_of, only_solved
 from vpo.tasks import Task, get
 from vpo.util.errors import InputError
 
@@ -16,7 +16,7 @@ KINDS = 5  # of failures that are shown
 POINTS = 40  # of a curve by answers, generations or tokens
 
 
-def search_page(outcomes: Sequence[Outcome], folders: Sequence[Path], command: str) -> dict[str, Any]:
+def search_page(outcomes: Sequence[SearchResult], folders: Sequence[Path], command: str) -> dict[str, Any]:
     """Return the data of the page of some searches over the same cases.
 
     Args:
@@ -43,7 +43,7 @@ def search_page(outcomes: Sequence[Outcome], folders: Sequence[Path], command: s
     }
 
 
-def _failures(outcome: Outcome) -> list[str]:
+def _failures(outcome: SearchResult) -> list[str]:
     """Return what could not be scored, in a line for each kind of reason, with an example."""
     kinds: dict[str, list[str]] = {}
     for reason in outcome.failures:
@@ -54,13 +54,13 @@ def _failures(outcome: Outcome) -> list[str]:
     return [f"{outcome.name}: {counts[kind]:,} of {total:,} answers not scored: {kinds[kind][0]}" for kind in shown]
 
 
-def marks(outcomes: Sequence[Outcome]) -> list[int]:
+def marks(outcomes: Sequence[SearchResult]) -> list[int]:
     """Return the numbers of iterations that a table shows."""
     last = int(_most(outcomes, "iterations"))
     return [*(mark for mark in MARKS if mark < last), last]
 
 
-def _most(outcomes: Sequence[Outcome], unit: str) -> float:
+def _most(outcomes: Sequence[SearchResult], unit: str) -> float:
     """Return the largest budget up to which all is known: what cases that were not solved spent, the least of those.
 
     A case for which nothing was ever written spent no tokens, and says nothing.
@@ -70,7 +70,7 @@ def _most(outcomes: Sequence[Outcome], unit: str) -> float:
     return max(1.0, min(least) if least else max(float(each.spent[unit].max()) for each in outcomes))
 
 
-def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def search_tables(outcomes: Sequence[SearchResult]) -> list[dict[str, Any]]:
     """Return the tables: solved by iterations, as shares and counts; who solves what others do not; what was spent."""
     shown = marks(outcomes)
     names = [each.name for each in outcomes]
@@ -109,7 +109,7 @@ def search_tables(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     ]
 
 
-def _mean(total: Any, outcome: Outcome) -> float:
+def _mean(total: Any, outcome: SearchResult) -> float:
     """Return the mean over seeds of a number that was counted over all of them."""
     return _plain(float(total) / outcome.seeds)
 
@@ -118,7 +118,7 @@ def _plain(number: float) -> float:
     return int(number) if number == int(number) else round(number, 1)
 
 
-def _curves(outcomes: Sequence[Outcome], unit: str) -> dict[str, Any]:
+def _curves(outcomes: Sequence[SearchResult], unit: str) -> dict[str, Any]:
     """Return what each search solved by one unit of budget."""
     most = _most(outcomes, unit)
     least = min(1.0 if unit != "tokens" else most, *(float(each.solved_at[unit].min()) for each in outcomes))
@@ -131,7 +131,7 @@ def _curves(outcomes: Sequence[Outcome], unit: str) -> dict[str, Any]:
     return {"unit": unit, "runs": runs}
 
 
-def _families(outcomes: Sequence[Outcome], folders: Sequence[Path]) -> list[dict[str, Any]]:
+def _families(outcomes: Sequence[SearchResult], folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return, for each search that has parents, the family of the solved case with the longest line of ancestors."""
     found = []
     for run, (outcome, folder) in enumerate(zip(outcomes, folders, strict=True)):
@@ -150,7 +150,7 @@ def _families(outcomes: Sequence[Outcome], folders: Sequence[Path]) -> list[dict
     return found
 
 
-def _problem(outcome: Outcome, name: str) -> tuple[Task[Any] | None, Any]:
+def _problem(outcome: SearchResult, name: str) -> tuple[Task[Any] | None, Any]:
     settings = outcome.settings
     try:
         task: Task[Any] = get(settings["task"], **settings["task_settings"])
@@ -160,6 +160,6 @@ def _problem(outcome: Outcome, name: str) -> tuple[Task[Any] | None, Any]:
     return task, next(problem for problem in problems if problem.id == name)
 
 
-def _goal_text(outcome: Outcome) -> str:
+def _goal_text(outcome: SearchResult) -> str:
     goals = dict.fromkeys(goal for _, goal in outcome.settings["cases"])
     return f"goals: {'; '.join(goals)}"

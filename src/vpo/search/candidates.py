@@ -7,7 +7,7 @@ from vpo.search.goals import Goal
 
 
 @dataclass(frozen=True)
-class Case:
+class SearchProblem:
     """A problem and what is looked for in its answers."""
 
     problem: Any

@@ -65,7 +65,7 @@ class Goal(ABC):
         """Return whether an answer, of a vector and a value, is all that was looked for; None where nobody knows."""
 
 
-class Weighting(Goal):
+class WeightingGoal(Goal):
     """A weighting of the objectives, solved at the best that any answer can earn where the task knows it, else at 1."""
 
     def __init__(self, text: str, task: Task[Any]) -> None:
@@ -92,7 +92,7 @@ class Weighting(Goal):
         return value >= self.best[problem.id] - TOLERANCE
 
 
-class OwnGoal(Weighting):
+class TaskGoal(WeightingGoal):
     """What the task itself wants: its deployed weighting, and its own notion of solved."""
 
     def __init__(self, task: Task[Any]) -> None:
@@ -105,7 +105,7 @@ class OwnGoal(Weighting):
         return found
 
 
-class Condition(Goal):
+class ConditionGoal(Goal):
     """Bounds on objectives, all of which must hold. The value is the share of the way to them, averaged."""
 
     def __init__(self, text: str, task: Task[Any]) -> None:
@@ -133,7 +133,7 @@ class Condition(Goal):
         return all(_SIGNS[sign](scores[name], bound) for name, sign, bound in self.bounds)
 
 
-class Function(Goal):
+class FunctionGoal(Goal):
     """A function of one's own, ``function(answer, scores, problem)`` with scores by name, solved at 1."""
 
     def __init__(self, text: str, task: Task[Any]) -> None:
@@ -171,13 +171,13 @@ def goals_of(
     task: Task[Any], targets: Sequence[str] = (), conditions: Sequence[str] = (), functions: Sequence[str] = ()
 ) -> list[Goal]:
     """Return the goals that were given, or else the task's own."""
-    found: list[Goal] = [Weighting(text, task) for text in targets]
-    found += [Condition(text, task) for text in conditions]
-    found += [Function(text, task) for text in functions]
+    found: list[Goal] = [WeightingGoal(text, task) for text in targets]
+    found += [ConditionGoal(text, task) for text in conditions]
+    found += [FunctionGoal(text, task) for text in functions]
     names = [goal.name for goal in found]
     if len(set(names)) < len(names):
         raise InputError(f"goals must be given once each, not {', '.join(names)}")
-    return found or [OwnGoal(task)]
+    return found or [TaskGoal(task)]
 
 
 def _number(text: str) -> float:

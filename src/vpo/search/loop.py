@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass, field, fields
 from random import Random
 from typing import Any
 
-from vpo.search.candidates import Candidate, Case
-from vpo.search.judge import Item, Judge, Judged, Verdict
+from vpo.search.candidates import Candidate, SearchProblem
+from vpo.search.generators import Generator
 from vpo.search.log import Log
-from vpo.search.operators import Ask, ask_for_move
+from vpo.search.operators import GenerationRequest, request_for_move
+from vpo.search.scoring import ScoredAnswer, ScoringPool, ScoringRequest, Verdict
 from vpo.search.strategies import Strategy
-from vpo.search.writers import Writer
 from vpo.tasks import Task
 from vpo.util.errors import InputError
 
@@ -59,11 +59,11 @@ class Search:
 
     def __init__(
         self,
-        writer: Writer,
+        writer: Generator,
         task: Task[Any],
-        cases: Sequence[Case],
+        cases: Sequence[SearchProblem],
         strategy: Callable[[], Strategy],
-        judge: Judge,
+        judge: ScoringPool,
         log: Log,
         settings: Settings,
     ) -> None:
@@ -96,9 +96,9 @@ class Search:
         return name not in self.solved and left
 
     def _generate(self, iteration: int) -> list[dict[str, Any]]:
-        """Ask for one iteration of all cases that are open at once, and log it."""
+        """GenerationRequest for one iteration of all cases that are open at once, and log it."""
         count = self.settings.per_iteration // self.settings.answers
-        asks: list[Ask] = []
+        asks: list[GenerationRequest] = []
         rows: list[dict[str, Any]] = []
         for name, case in self.cases.items():
             if not self._open(name):
@@ -107,7 +107,7 @@ class Search:
             stated = case.goal.weights_of(case.problem) if self.settings.told else None
             first = len(self.found[name])
             for move in self.strategies[name].ask(count, random):
-                ask = ask_for_move(self.task, case, move, self.settings.answers, stated)
+                ask = request_for_move(self.task, case, move, self.settings.answers, stated)
                 asks.append(ask)
                 rows.append(
                     {
@@ -139,13 +139,13 @@ class Search:
             else:
                 case = self.cases[row["case"]]
                 asked = (self.settings.answers, row["known"])
-                items.append(Item(row["number"], case.problem.id, case.goal.name, row["text"], *asked))
+                items.append(ScoringRequest(row["number"], case.problem.id, case.goal.name, row["text"], *asked))
         for item, verdict in self.judge.judge(items):
             self._record(known[item.number], verdict, scored)
 
     def _record(self, row: dict[str, Any], verdict: Verdict, scored: dict[int, list[dict[str, Any]]]) -> None:
         count = self.settings.answers - row["known"]
-        found = [Judged(None, failure=verdict)] * count if isinstance(verdict, str) else verdict
+        found = [ScoredAnswer(None, failure=verdict)] * count if isinstance(verdict, str) else verdict
         made = [
             {
                 "generation": row["number"],

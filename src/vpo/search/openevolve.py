@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from vpo.models.generate import Sampling
-from vpo.search.candidates import Case
-from vpo.search.judge import Item, Judge, Judged, Source
+from vpo.search.candidates import SearchProblem
 from vpo.search.log import Log
 from vpo.search.loop import Settings
+from vpo.search.scoring import ScoredAnswer, ScoringPool, ScoringRequest, TaskSource
 from vpo.tasks import Task
 from vpo.util.errors import InputError
 from vpo.util.files import whole_lines, write_json, write_text
@@ -67,8 +67,8 @@ class Project:
     """
 
     folder: Path
-    case: Case
-    source: Source
+    case: SearchProblem
+    source: TaskSource
     endpoint: str
     model: str
     sampling: Sampling
@@ -140,19 +140,19 @@ class Project:
 def evaluator(settings: str) -> Callable[[str], dict[str, float]]:
     """Return the function by which OpenEvolve scores an answer. It gives every metric, whatever the scorer does."""
     told = json.loads(settings)
-    source = Source(**told["source"])
-    judges: list[Judge] = []  # one, in the process that scores first
+    source = TaskSource(**told["source"])
+    judges: list[ScoringPool] = []  # one, in the process that scores first
 
     def evaluate(program_path: str) -> dict[str, float]:
         if not judges:
-            judges.append(Judge(source, 1, told["limit"]))
+            judges.append(ScoringPool(source, 1, told["limit"]))
         text = Path(program_path).read_text(encoding="utf-8")
         try:
-            ((_, verdict),) = judges[0].judge([Item(0, told["problem"], told["goal"], text, 0)])
+            ((_, verdict),) = judges[0].judge([ScoringRequest(0, told["problem"], told["goal"], text, 0)])
         except InputError as error:  # its process could not start; the next one may
             judges.pop().close()
             verdict = str(error)
-        found = Judged(None, failure=verdict) if isinstance(verdict, str) else verdict[0]
+        found = ScoredAnswer(None, failure=verdict) if isinstance(verdict, str) else verdict[0]
         names = told["objectives"]
         scores = dict.fromkeys(names, 0.0) if found.scores is None else dict(zip(names, found.scores, strict=True))
         return {**scores, "combined_score": found.value, SOLVED: float(found.solved), FAILED: float(not found.scores)}
@@ -284,10 +284,10 @@ def read_back(
             rows.append(row)
         metrics = child["metrics"] or {}
         failure = child["error"] or (None if metrics.get(FAILED) == 0 else "it was not scored")
-        judged = Judged(child["code"], failure=failure)
+        judged = ScoredAnswer(child["code"], failure=failure)
         if not failure:
             scores = tuple(metrics[name] for name in task.names_of(project.case.problem))
-            judged = Judged(child["code"], None, scores, metrics["combined_score"], bool(metrics[SOLVED]))
+            judged = ScoredAnswer(child["code"], None, scores, metrics["combined_score"], bool(metrics[SOLVED]))
         if child["id"]:
             places[child["id"]] = len(found)
         made = {name: rows[-1][name] for name in ("case", "iteration", "operator", "parent")}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vpo.search.candidates import Case, Move
+from vpo.search.candidates import Move, SearchProblem
 from vpo.tasks import Message, Task
 from vpo.util.errors import InputError, nearest
 
@@ -19,7 +19,7 @@ OPERATORS = ("fresh", "regrow", "branch", "extend", "refine")
 
 
 @dataclass(frozen=True)
-class Ask:
+class GenerationRequest:
     """A prompt, and the beginning of the completion, which the policy goes on from.
 
     Attributes:
@@ -65,7 +65,9 @@ def default_operators(answers: int, unable: Mapping[str, str]) -> dict[str, floa
     return {name: 1 / len(used) for name in used}
 
 
-def ask_for_move(task: Task[Any], case: Case, move: Move, answers: int, stated: Sequence[float] | None) -> Ask:
+def request_for_move(
+    task: Task[Any], case: SearchProblem, move: Move, answers: int, stated: Sequence[float] | None
+) -> GenerationRequest:
     """Return the prompt of a move.
 
     Args:
@@ -77,21 +79,21 @@ def ask_for_move(task: Task[Any], case: Case, move: Move, answers: int, stated: 
     """
     messages = task.ask(case.problem, answers, stated)
     if move.parent is None:
-        return Ask(messages)
+        return GenerationRequest(messages)
     text = move.parent.answer or ""
     opening, closing = ("<answer_1>", "</answer_1>\n") if answers > 1 else ("<answer>", "</answer>")
     if move.operator == "extend":
-        return Ask(messages, f"{opening}{text}{closing}", known=1)
+        return GenerationRequest(messages, f"{opening}{text}{closing}", known=1)
     if move.operator in ("regrow", "branch"):
         begun = opening if answers > 1 or task.wraps_single else ""
         kept = int(move.cut * len(text))
         avoided = text[kept:] + (closing if begun else "") if move.operator == "branch" else ""
-        return Ask(messages, begun + text[:kept], avoided=avoided)
+        return GenerationRequest(messages, begun + text[:kept], avoided=avoided)
     *before, last = messages
-    return Ask([*before, {**last, "content": f"{last['content']}\n\n{_review(task, case, move, text)}"}])
+    return GenerationRequest([*before, {**last, "content": f"{last['content']}\n\n{_review(task, case, move, text)}"}])
 
 
-def _review(task: Task[Any], case: Case, move: Move, text: str) -> str:
+def _review(task: Task[Any], case: SearchProblem, move: Move, text: str) -> str:
     """Return a candidate and what became of it, in words."""
     assert move.parent is not None
     assert move.parent.scores is not None

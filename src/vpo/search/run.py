@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,94 +13,22 @@ from vpo.models.policy import load
 from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
 from vpo.models.run_folder import is_run
 from vpo.search import openevolve
-from vpo.search.candidates import Case
+from vpo.search.candidates import SearchProblem
+from vpo.search.config import SearchConfig
+from vpo.search.generators import EndpointGenerator, Generator, TransformersGenerator, VllmGenerator
 from vpo.search.goals import goals_of
-from vpo.search.judge import Judge, Source, check_limits
 from vpo.search.log import Log
 from vpo.search.loop import Search, Settings
 from vpo.search.operators import check_operators, default_operators
-from vpo.search.outcome import Outcome, archives_of, read_outcome
+from vpo.search.result import SearchResult, archives_of, read_result
+from vpo.search.scoring import ScoringPool, TaskSource, check_limits
 from vpo.search.strategies import BestOfN, Evolve, Strategy
-from vpo.search.writers import EndpointWriter, ModelWriter, VllmWriter, Writer
 from vpo.tasks import Task, get
 from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
 from vpo.util.files import locked, now, write_json
 
-STRATEGIES = ("best_of_n", "evolve", "openevolve")
-BACKENDS = ("transformers", "vllm")
 ENDED, ARCHIVE = "ended.json", "archive.json"  # are there once a search went through its iterations
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What to search with, where, and for what. What is None is as the model was trained.
-
-    Attributes:
-        model: a run, an evaluation of a model, a folder, a name on the hub, or "embedded"; at an endpoint it is asked
-            for by the name of its folder, as `vpo serve` has it, or by any other name that the endpoint knows.
-        endpoint: the address of an OpenAI-compatible one; without it the model is loaded here.
-        backend: what writes here, "transformers" or "vllm".
-        strategy: by name.
-        task: what to ask.
-        task_settings: of the task.
-        split: which problems.
-        count: how many of them; all by default.
-        answers: m, that a generation is asked for.
-        targets, conditions, rewards: goals, each of which is looked for in every problem; the task's own without any.
-        operators: of `evolve`, how often each is used.
-        parents: how `evolve` chooses them.
-        size: of its population.
-        features: objectives that span the map of `openevolve`, all by default.
-        iterations, budget, per_iteration, seed: see `vpo.search.loop.Settings`.
-        max_tokens: room for each.
-        temperature, top_p, batch, thinking: see `vpo.models.generate.Sampling`.
-        processes: that score; 0 for none but this one.
-        limit: seconds to score a generation, and for an endpoint to answer.
-    """
-
-    model: str
-    endpoint: str | None = None
-    backend: str = "transformers"
-    strategy: str = "evolve"
-    task: str | None = None
-    task_settings: Mapping[str, Any] = field(default_factory=dict)
-    split: str = "test"
-    count: int | None = None
-    answers: int | None = None
-    targets: tuple[str, ...] = ()
-    conditions: tuple[str, ...] = ()
-    rewards: tuple[str, ...] = ()
-    operators: Mapping[str, float] | None = None
-    parents: str = "target"
-    size: int = 20
-    features: tuple[str, ...] = ()
-    iterations: int = 100
-    budget: Mapping[str, int] = field(default_factory=dict)
-    per_iteration: int = 3
-    seed: int = 0
-    max_tokens: int | None = None
-    temperature: float = 0.7
-    top_p: float = 1.0
-    batch: int = 512
-    thinking: bool = False
-    processes: int = 2
-    limit: float = 60.0
-
-    def __post_init__(self) -> None:
-        """Refuse a strategy that is not there."""
-        if self.strategy not in STRATEGIES:
-            raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}, not {self.strategy!r}")
-        if self.backend not in BACKENDS:
-            raise InputError(f"backend must be {' or '.join(BACKENDS)}, not {self.backend!r}")
-        if self.endpoint is not None and self.thinking:
-            raise InputError("thinking cannot be asked of an endpoint: it is a setting of its server")
-        if self.strategy == "openevolve" and (self.operators is not None or "tokens" in self.budget):
-            raise InputError("strategy openevolve has operators of its own, and no budget in tokens")
-        if self.strategy == "openevolve" and self.endpoint is None:
-            raise InputError(
-                "strategy openevolve needs an endpoint: serve the model by vpo serve, and give its address"
-            )
 
 
 @dataclass(frozen=True)
@@ -119,14 +47,14 @@ class Parts:
 
     found: Located
     task: Task[Any]
-    source: Source
-    cases: tuple[Case, ...]
+    source: TaskSource
+    cases: tuple[SearchProblem, ...]
     settings: Settings
     sampling: Sampling
     operators: dict[str, float]
 
 
-def prepare(request: Request) -> Parts:
+def prepare(request: SearchConfig) -> Parts:
     """Return the parts of a search: what is wrong with a request is refused here."""
     check_limits(request.processes, request.limit)
     found, answers = _located(request)
@@ -152,8 +80,8 @@ def prepare(request: Request) -> Parts:
     return Parts(
         found,
         task,
-        Source(found.task, found.settings, request.split, request.count, wanted),
-        tuple(Case(problem, goal) for problem in problems for goal in goals),
+        TaskSource(found.task, found.settings, request.split, request.count, wanted),
+        tuple(SearchProblem(problem, goal) for problem in problems for goal in goals),
         Settings(
             iterations=request.iterations,
             budget=request.budget,
@@ -173,7 +101,9 @@ def prepare(request: Request) -> Parts:
     )
 
 
-def search_into(folder: Path, request: Request, show: Callable[[int, int, int], None] | None = None) -> Outcome:
+def search_into(
+    folder: Path, request: SearchConfig, show: Callable[[int, int, int], None] | None = None
+) -> SearchResult:
     """Search, or go on with a search, in a folder, and return what it came to.
 
     Args:
@@ -194,10 +124,10 @@ def search_into(folder: Path, request: Request, show: Callable[[int, int, int], 
                 _search(request, parts, made, log, show or _silent)
             write_json(folder / ARCHIVE, archives_of(folder))
             write_json(folder / ENDED, {"iterations": request.iterations, "ended": now()})
-    return read_outcome(folder, request.iterations)
+    return read_result(folder, request.iterations)
 
 
-def _noted(request: Request, parts: Parts) -> dict[str, Any]:
+def _noted(request: SearchConfig, parts: Parts) -> dict[str, Any]:
     """Return what makes a search the same search: all but what may change from call to call."""
     free = ("iterations", "processes", "limit", "endpoint")
     chosen = {"answers": parts.settings.answers, "operators": parts.operators}
@@ -208,14 +138,14 @@ def _noted(request: Request, parts: Parts) -> dict[str, Any]:
 
 
 def _search(
-    request: Request,
+    request: SearchConfig,
     parts: Parts,
     made: Callable[[], Strategy],
     log: Log,
     show: Callable[[int, int, int], None],
 ) -> None:
     problems = list({case.problem.id: case.problem for case in parts.cases}.values())
-    judge = Judge(parts.source, request.processes, request.limit, problems)
+    judge = ScoringPool(parts.source, request.processes, request.limit, problems)
     try:
         writer = _writer(request, parts.found, parts.sampling)
         search = Search(writer, parts.task, parts.cases, made, judge, log, parts.settings)
@@ -226,7 +156,7 @@ def _search(
 
 
 def _let_openevolve(
-    folder: Path, request: Request, parts: Parts, log: Log, show: Callable[[int, int, int], None]
+    folder: Path, request: SearchConfig, parts: Parts, log: Log, show: Callable[[int, int, int], None]
 ) -> None:
     assert request.endpoint is not None
     place = folder / openevolve.PROJECTS
@@ -245,7 +175,7 @@ def _let_openevolve(
     openevolve.evolve(projects, parts.task, parts.settings, log, lambda solved: show(count, solved, count))
 
 
-def _went_through(folder: Path, request: Request) -> bool:
+def _went_through(folder: Path, request: SearchConfig) -> bool:
     """Return whether the search in a folder went through as many iterations as are asked for."""
     path = folder / ENDED
     return path.is_file() and json.loads(path.read_text(encoding="utf-8"))["iterations"] >= request.iterations
@@ -256,7 +186,7 @@ class SearchJob:
     """A search to be done in a process of its own."""
 
     folder: Path
-    request: Request
+    request: SearchConfig
 
     @property
     def key(self) -> object:
@@ -278,7 +208,7 @@ class SearchJob:
         search_into(self.folder, self.request)
 
 
-def _located(request: Request) -> tuple[Located, int]:
+def _located(request: SearchConfig) -> tuple[Located, int]:
     """Return the model, and how many answers it is asked for: as it was evaluated, or as it was trained."""
     settings = dict(request.task_settings)
     folder = Path(request.model)
@@ -298,25 +228,29 @@ def _silent(total: int, solved: int, cases: int) -> None:
     """Show nothing."""
 
 
-def _served_name(request: Request) -> str:
+def _served_name(request: SearchConfig) -> str:
     """Return by what name an endpoint knows a model: as `vpo serve` calls it, where it is here."""
     return Path(request.model).absolute().name if Path(request.model).exists() else request.model
 
 
-def _writer_kind(request: Request) -> type[EndpointWriter | VllmWriter | ModelWriter]:
+def _writer_kind(request: SearchConfig) -> type[EndpointGenerator | VllmGenerator | TransformersGenerator]:
     if request.endpoint is not None:
-        return EndpointWriter
-    return VllmWriter if request.backend == "vllm" else ModelWriter
+        return EndpointGenerator
+    return VllmGenerator if request.backend == "vllm" else TransformersGenerator
 
 
-def _writer(request: Request, found: Located, sampling: Sampling) -> Writer:
+def _writer(request: SearchConfig, found: Located, sampling: Sampling) -> Generator:
     kind = _writer_kind(request)
-    if kind is EndpointWriter:
-        return EndpointWriter(str(request.endpoint), _served_name(request), sampling, limit=request.limit)
-    return VllmWriter(found.path, sampling) if kind is VllmWriter else ModelWriter(load(found.path), sampling)
+    if kind is EndpointGenerator:
+        return EndpointGenerator(str(request.endpoint), _served_name(request), sampling, limit=request.limit)
+    return (
+        VllmGenerator(found.path, sampling)
+        if kind is VllmGenerator
+        else TransformersGenerator(load(found.path), sampling)
+    )
 
 
-def _strategy(request: Request, operators: Mapping[str, float]) -> Callable[[], Strategy]:
+def _strategy(request: SearchConfig, operators: Mapping[str, float]) -> Callable[[], Strategy]:
     if request.strategy == "best_of_n":
         return BestOfN
     Evolve(operators=operators, parents=request.parents, size=request.size)  # refuses what cannot be

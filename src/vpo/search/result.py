@@ -19,7 +19,7 @@ UNITS = ("iterations", "answers", "generations", "tokens")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SearchResult:
     """One search over some cases, or several of them, of models that differ in their seed, one after another.
 
     Attributes:
@@ -71,7 +71,7 @@ class Outcome:
         return list(found.values())
 
 
-def read_outcome(folder: Path, iterations: int | None = None) -> Outcome:
+def read_result(folder: Path, iterations: int | None = None) -> SearchResult:
     """Return what the search in a folder came to, or had come to after some iterations."""
     if not (folder / SETTINGS).is_file():
         raise InputError(f"{folder}: there is no search here")
@@ -96,7 +96,7 @@ def read_outcome(folder: Path, iterations: int | None = None) -> Outcome:
                 solved[row["case"]] = dict(used)
     never = dict.fromkeys(UNITS, np.inf)
     units = [unit for unit in UNITS if unit != "tokens" or all(row["tokens"] is not None for row in rows)]
-    return Outcome(
+    return SearchResult(
         folder.name,
         settings,
         tuple(names),
@@ -136,14 +136,14 @@ def archives_of(folder: Path) -> dict[str, dict[str, Any]]:
     return archives
 
 
-def merged(outcomes: Sequence[Outcome], name: str) -> Outcome:
+def merged(outcomes: Sequence[SearchResult], name: str) -> SearchResult:
     """Return searches over the same cases as one, in which each case counts with the mean of them."""
     first = outcomes[0]
     units = [unit for unit in UNITS if all(unit in each.spent for each in outcomes)]
     failures: dict[str, int] = {}
     for reason, count in (pair for each in outcomes for pair in each.failures.items()):
         failures[reason] = failures.get(reason, 0) + count
-    return Outcome(
+    return SearchResult(
         name,
         first.settings,
         tuple(case for each in outcomes for case in each.cases),
@@ -155,7 +155,7 @@ def merged(outcomes: Sequence[Outcome], name: str) -> Outcome:
     )
 
 
-def only_solved(outcomes: Sequence[Outcome]) -> list[list[float]]:
+def only_solved(outcomes: Sequence[SearchResult]) -> list[list[float]]:
     """Return, for each pair, how many cases the first solved and the second never did; of several seeds the mean."""
     return [
         [float(np.mean([len(solved - other.solved) for solved in one.solved_by_seed()])) for other in outcomes]

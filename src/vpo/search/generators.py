@@ -6,7 +6,7 @@ from typing import ClassVar, Protocol
 
 from vpo.models.generate import Sampling, complete, written_prompts
 from vpo.models.policy import Policy
-from vpo.search.operators import Ask
+from vpo.search.operators import GenerationRequest
 from vpo.util.endpoint import Endpoint, Line, Reply, UnansweredError, retried
 from vpo.util.errors import InputError
 
@@ -15,7 +15,7 @@ BACKOFF = 2.0  # seconds before a second try, at most
 
 
 @dataclass(frozen=True)
-class Written:
+class Generation:
     """What came of an ask.
 
     Attributes:
@@ -29,7 +29,7 @@ class Written:
     failure: str | None = None
 
 
-class Writer(Protocol):
+class Generator(Protocol):
     """Writes completions.
 
     Attributes:
@@ -38,11 +38,11 @@ class Writer(Protocol):
 
     unable: ClassVar[Mapping[str, str]]
 
-    def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
+    def write(self, asks: Sequence[GenerationRequest], seed: int) -> list[Generation]:
         """Return a completion for each ask."""
 
 
-class ModelWriter:
+class TransformersGenerator:
     """A model in this process, by transformers."""
 
     unable: ClassVar[Mapping[str, str]] = {}
@@ -51,7 +51,7 @@ class ModelWriter:
         """Take the model and how it is sampled."""
         self.policy, self.sampling = policy, sampling
 
-    def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
+    def write(self, asks: Sequence[GenerationRequest], seed: int) -> list[Generation]:
         """Return completions, which depend on the asks and the seed alone."""
         drawn = complete(
             self.policy,
@@ -61,10 +61,10 @@ class ModelWriter:
             [ask.avoided for ask in asks],
             quiet=True,
         )
-        return [Written(ask.prefix + text, tokens) for ask, (text, tokens) in zip(asks, drawn, strict=True)]
+        return [Generation(ask.prefix + text, tokens) for ask, (text, tokens) in zip(asks, drawn, strict=True)]
 
 
-class VllmWriter:
+class VllmGenerator:
     """A model in this process, by vLLM. It has not been run by us yet."""
 
     unable: ClassVar[Mapping[str, str]] = {"branch": "bars a token at one place, which vLLM does not do"}
@@ -77,7 +77,7 @@ class VllmWriter:
             raise InputError("backend vllm needs vLLM: pip install vllm, or leave it to transformers") from None
         self.model, self.sampling = LLM(model=path), sampling
 
-    def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
+    def write(self, asks: Sequence[GenerationRequest], seed: int) -> list[Generation]:
         """Return completions, each drawn from a seed of its own."""
         from vllm import SamplingParams
 
@@ -97,10 +97,10 @@ class VllmWriter:
             for place in range(len(asks))
         ]
         found = [each.outputs[0] for each in self.model.generate(texts, drawn, use_tqdm=False)]
-        return [Written(ask.prefix + one.text, len(one.token_ids)) for ask, one in zip(asks, found, strict=True)]
+        return [Generation(ask.prefix + one.text, len(one.token_ids)) for ask, one in zip(asks, found, strict=True)]
 
 
-class EndpointWriter:
+class EndpointGenerator:
     """A model behind an OpenAI-compatible endpoint, asked several times at once, each time within a limit.
 
     An ask that fails, after some tries, is a failure that is recorded. Where nothing was ever answered, or whole
@@ -119,7 +119,7 @@ class EndpointWriter:
         self.sampling, self.tries = sampling, tries
         self.answered, self.silent = False, 0  # whether it ever answered, and batches on end in which it did not
 
-    def write(self, asks: Sequence[Ask], seed: int) -> list[Written]:
+    def write(self, asks: Sequence[GenerationRequest], seed: int) -> list[Generation]:
         """Return completions; the same again only as far as the endpoint keeps to the seed."""
         with self.endpoint.line() as line:
             under_way = [line.submit(self._write(line, ask, seed + place)) for place, ask in enumerate(asks)]
@@ -131,7 +131,7 @@ class EndpointWriter:
             raise InputError(f"{self.endpoint.address}: none of {len(found)} asks was answered: {failures[0]}")
         return found
 
-    async def _write(self, line: Line, ask: Ask, seed: int) -> Written:
+    async def _write(self, line: Line, ask: GenerationRequest, seed: int) -> Generation:
         def attempt() -> Awaitable[Reply]:
             return line.once(
                 ask.messages,
@@ -146,5 +146,5 @@ class EndpointWriter:
             try:
                 reply = await retried(attempt, tries=self.tries, backoff=BACKOFF, longest=longest, seed=seed)
             except UnansweredError as error:  # of the network, of the server, of what it sent: all are one failed ask
-                return Written("", 0, str(error))
-        return Written(reply.text, reply.written)
+                return Generation("", 0, str(error))
+        return Generation(reply.text, reply.written)

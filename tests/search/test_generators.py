@@ -11,18 +11,19 @@ pytest.importorskip("openai")
 
 from tests.search.endpoint import dripping, endpoint
 from vpo.models.generate import Sampling
+from vpo.search.config import SearchConfig
+from vpo.search.generators import EndpointGenerator
 from vpo.search.log import CANDIDATES, GENERATIONS
-from vpo.search.operators import Ask
-from vpo.search.run import Request, search_into
-from vpo.search.writers import EndpointWriter
+from vpo.search.operators import GenerationRequest
+from vpo.search.run import search_into
 from vpo.tasks.maze import MazeTask
 
 TASK = MazeTask(size=7)
-ASK = Ask([{"role": "user", "content": "hello"}])
+ASK = GenerationRequest([{"role": "user", "content": "hello"}])
 
 
 def writer(address, **settings):
-    return EndpointWriter(address, "m", Sampling(temperature=0.5, max_new_tokens=9), **{"tries": 1, **settings})
+    return EndpointGenerator(address, "m", Sampling(temperature=0.5, max_new_tokens=9), **{"tries": 1, **settings})
 
 
 def test_a_search_behind_an_endpoint_refines_until_it_is_solved(tmp_path):
@@ -34,7 +35,7 @@ def test_a_search_behind_an_endpoint_refines_until_it_is_solved(tmp_path):
         return f"<answer>{best if shown else best[:-1]}</answer>"
 
     with endpoint(answer) as (address, seen):
-        request = Request(
+        request = SearchConfig(
             model="m", endpoint=address, task="maze", task_settings={"size": 7}, count=1, iterations=20,
             temperature=0.3, operators={"fresh": 0.2, "refine": 0.8}, conditions=("completion>=1",),
         )  # fmt: skip
@@ -53,7 +54,9 @@ def test_failed_asks_are_recorded_and_the_search_goes_on(tmp_path):
         return (500, b"out of order") if number % 2 else "<answer>UURR</answer>"
 
     with endpoint(answer) as (address, _):
-        request = Request(model="m", endpoint=address, task="maze", task_settings={"size": 7}, count=2, iterations=1)
+        request = SearchConfig(
+            model="m", endpoint=address, task="maze", task_settings={"size": 7}, count=2, iterations=1
+        )
         writers = pytest.MonkeyPatch()
         writers.setattr("vpo.search.run._writer", lambda *_: writer(address, at_once=1))
         try:
@@ -139,7 +142,7 @@ def test_tokens_that_nobody_counts_are_not_counted(usage, tmp_path):
     body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
     body["choices"] = [{"index": 0, "finish_reason": "stop", "message": message}]
     with endpoint(lambda request, number: (200, json.dumps(body).encode())) as (address, _):
-        request = Request(
+        request = SearchConfig(
             model="m", endpoint=address, task="maze", task_settings={"size": 7}, count=1, iterations=1, processes=0
         )
         outcome = search_into(tmp_path / "a", request)

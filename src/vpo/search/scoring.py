@@ -30,7 +30,7 @@ UNKNOWN = "its score cannot be known"
 
 
 @dataclass(frozen=True)
-class Source:
+class TaskSource:
     """Where a task, its problems and the goals come from, so that another process can load them too.
 
     Attributes:
@@ -47,16 +47,16 @@ class Source:
     count: int | None
     goals: Mapping[str, list[str]] = field(default_factory=dict)
 
-    def load(self, packed: bytes | None = None) -> "Court":
+    def load(self, packed: bytes | None = None) -> "GoalScorer":
         """Return all that is needed to judge, with problems that were loaded elsewhere, if there are any."""
         task: Task[Any] = get(self.task, **self.settings)
         problems = pickle.loads(packed) if packed else task.problems(self.split, count=self.count)
         by_name = {problem.id: problem for problem in problems}
-        return Court(task, by_name, {goal.name: goal for goal in goals_of(task, **self.goals)})
+        return GoalScorer(task, by_name, {goal.name: goal for goal in goals_of(task, **self.goals)})
 
 
 @dataclass(frozen=True)
-class Item:
+class ScoringRequest:
     """A generation to judge.
 
     Attributes:
@@ -77,7 +77,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoredAnswer:
     """What became of one answer.
 
     Attributes:
@@ -98,18 +98,18 @@ class Judged:
 
 
 # What became of each new answer of a generation, or why nothing did.
-Verdict: TypeAlias = list[Judged] | str
+Verdict: TypeAlias = list[ScoredAnswer] | str
 
 
 @dataclass(frozen=True)
-class Court:
+class GoalScorer:
     """A task, its problems and goals by name."""
 
     task: Task[Any]
     problems: Mapping[str, Any]
     goals: Mapping[str, Goal]
 
-    def judge(self, item: Item) -> Verdict:
+    def judge(self, item: ScoringRequest) -> Verdict:
         """Return what became of the answers of a generation, or what was raised."""
         try:
             cut = [item.text] if item.answers == 0 else self.task.parse(item.text, item.answers)
@@ -118,24 +118,24 @@ class Court:
         except (Exception, SystemExit) as error:  # whatever a task of a user's raises
             return _said(error)
 
-    def _one(self, item: Item, answer: str | None) -> Judged:
+    def _one(self, item: ScoringRequest, answer: str | None) -> ScoredAnswer:
         if answer is None:
-            return Judged(None, failure=MISSING)
+            return ScoredAnswer(None, failure=MISSING)
         problem, goal = self.problems[item.problem], self.goals[item.goal]
         try:
             (vector,) = self.task.score_all([problem], [answer])
             if vector is None:
-                return Judged(answer, failure=UNKNOWN)
+                return ScoredAnswer(answer, failure=UNKNOWN)
             row = list(map(float, vector))
             if not all(map(math.isfinite, row)):
                 raise ValueError(f"a score is not a finite number: {row}")
             value = goal.value(problem, answer, row)
             solved = goal.solved(problem, answer, row, value)
             if solved is None:
-                return Judged(answer, failure=UNKNOWN)
-            return Judged(answer, _form(self.task, answer), tuple(row), value, solved)
+                return ScoredAnswer(answer, failure=UNKNOWN)
+            return ScoredAnswer(answer, _form(self.task, answer), tuple(row), value, solved)
         except (Exception, SystemExit) as error:  # whatever a scorer or a reward of a user's raises
-            return Judged(answer, failure=_said(error))
+            return ScoredAnswer(answer, failure=_said(error))
 
 
 def _form(task: Task[Any], answer: str) -> str | None:
@@ -168,13 +168,13 @@ class _Worker:
     pipe: Any
     deadline: float
     ready: bool = False
-    hand: deque[Item] = field(default_factory=deque)  # what it was given and has not answered
+    hand: deque[ScoringRequest] = field(default_factory=deque)  # what it was given and has not answered
 
 
-class Judge:
+class ScoringPool:
     """Judges generations, in some processes or in this one."""
 
-    def __init__(self, source: Source, processes: int, limit: float, problems: Sequence[Any] | None = None) -> None:
+    def __init__(self, source: TaskSource, processes: int, limit: float, problems: Sequence[Any] | None = None) -> None:
         """Start the processes.
 
         Args:
@@ -190,7 +190,7 @@ class Judge:
         self.court = source.load(self.problems) if processes == 0 else None
         self.workers = [self._start() for _ in range(processes)]
 
-    def judge(self, items: Iterable[Item]) -> Iterator[tuple[Item, Verdict]]:
+    def judge(self, items: Iterable[ScoringRequest]) -> Iterator[tuple[ScoringRequest, Verdict]]:
         """Yield the verdict on each item, in any order."""
         waiting = deque(items)
         if self.court is not None:
@@ -224,7 +224,9 @@ class Judge:
             _end(worker)
         self.workers = []
 
-    def _lost(self, worker: _Worker, reason: str, waiting: deque[Item]) -> Iterator[tuple[Item, Verdict]]:
+    def _lost(
+        self, worker: _Worker, reason: str, waiting: deque[ScoringRequest]
+    ) -> Iterator[tuple[ScoringRequest, Verdict]]:
         """Give up what a process had in hand first, give the rest to others, and start another in its place."""
         _end(worker)
         if not worker.ready:
@@ -235,7 +237,7 @@ class Judge:
         self.workers[self.workers.index(worker)] = self._start()
         yield item, reason
 
-    def _hand_out(self, worker: _Worker, waiting: deque[Item]) -> None:
+    def _hand_out(self, worker: _Worker, waiting: deque[ScoringRequest]) -> None:
         """Give a process its share of what is waiting."""
         share = min(CHUNK, -(-len(waiting) // len(self.workers)))
         chunk = [waiting.popleft() for _ in range(share)]
@@ -270,8 +272,8 @@ def _packed(problems: Sequence[Any] | None) -> bytes | None:
         return None
 
 
-def serve(source: Source, problems: bytes | None, pipe: Any) -> None:
-    """Judge what comes through a pipe, until it is closed: the life of a process, which ends with its parent."""
+def serve(source: TaskSource, problems: bytes | None, pipe: Any) -> None:
+    """ScoringPool what comes through a pipe, until it is closed: the life of a process, which ends with its parent."""
     os.setsid()  # so that it can be ended with all that a scorer starts
     watch_parent(lambda: os.killpg(0, signal.SIGKILL))
     court = source.load(problems)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vpo.search.judge import Item, Judge, Source, _text
+from vpo.search.scoring import ScoringPool, ScoringRequest, TaskSource, _text
 from vpo.tasks import get
 from vpo.tasks.answers import write
 
@@ -59,17 +59,17 @@ class Wild(Task):
 def source(tmp_path):
     file = tmp_path / "wild.py"
     file.write_text(TASK)
-    return Source(str(file), {}, "test", None, {"targets": ["length=1"]})
+    return TaskSource(str(file), {}, "test", None, {"targets": ["length=1"]})
 
 
 def judged(judge, *answers):
-    items = [Item(number, "w1", "length=1", write([answer, "x"]), 2) for number, answer in enumerate(answers)]
+    items = [ScoringRequest(number, "w1", "length=1", write([answer, "x"]), 2) for number, answer in enumerate(answers)]
     return {item.number: found for item, found in judge.judge(items)}
 
 
 @pytest.mark.parametrize("processes", [0, 2])
 def test_every_item_is_judged_once(source, processes):
-    judge = Judge(source, processes, 30)
+    judge = ScoringPool(source, processes, 30)
     try:
         found = judged(judge, *("a" * (n % 10) for n in range(100)))
         assert len(found) == 100
@@ -87,7 +87,7 @@ def test_every_item_is_judged_once(source, processes):
 
 
 def test_what_hangs_dies_or_raises_costs_itself_alone(source):
-    judge = Judge(source, 2, 1.0)
+    judge = ScoringPool(source, 2, 1.0)
     try:
         began = time.monotonic()
         found = judged(judge, "a", "hang", "b", "die", "c", "exit", "d", "die", "hang", "e")
@@ -116,7 +116,7 @@ def test_what_hangs_dies_or_raises_costs_itself_alone(source):
     ],
 )
 def test_one_answer_that_fails_costs_itself_alone(source, text, failure):
-    first, second = source.load().judge(Item(0, "w0", "length=1", text, 2))
+    first, second = source.load().judge(ScoringRequest(0, "w0", "length=1", text, 2))
     assert first.failure == failure
     assert (first.scores is None) == (failure is not None)
     assert (second.failure is None) == ("x" in text)
@@ -124,7 +124,7 @@ def test_one_answer_that_fails_costs_itself_alone(source, text, failure):
 
 def test_a_parser_that_raises_costs_the_generation(source):
     court = source.load()
-    assert court.judge(Item(0, "w0", "length=1", "unparsable", 2)) == "RuntimeError: no parse"
+    assert court.judge(ScoringRequest(0, "w0", "length=1", "unparsable", 2)) == "RuntimeError: no parse"
 
 
 def test_forms_are_the_same_in_every_process():
@@ -135,11 +135,11 @@ def test_processes_end_with_a_parent_that_is_killed(source, tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(
         "import sys, time\n"
-        "from vpo.search.judge import Item, Judge, Source\n"
+        "from vpo.search.scoring import ScoringRequest, ScoringPool, TaskSource\n"
         "if __name__ == '__main__':\n"
-        f"    judge = Judge(Source({source.task!r}, {{}}, 'test', None), 1, 500)\n"
+        f"    judge = ScoringPool(TaskSource({source.task!r}, {{}}, 'test', None), 1, 500)\n"
         "    print(judge.workers[0].process.pid, flush=True)\n"
-        "    list(judge.judge([Item(0, 'w1', 'own', '<answer>loop</answer>', 1)]))\n"
+        "    list(judge.judge([ScoringRequest(0, 'w1', 'own', '<answer>loop</answer>', 1)]))\n"
     )
     parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
     worker = int(parent.stdout.readline())
@@ -154,7 +154,7 @@ def test_processes_end_with_a_parent_that_is_killed(source, tmp_path):
 
 
 def test_what_a_scorer_starts_ends_with_it(source, tmp_path):
-    judge = Judge(source, 1, 1.0)
+    judge = ScoringPool(source, 1, 1.0)
     try:
         (verdict,) = judged(judge, str(tmp_path / "pid")).values()
     finally:
@@ -177,18 +177,18 @@ def running(pid):
 
 def test_settings_are_checked(source):
     with pytest.raises(ValueError, match="processes must be 0 or more, not -1"):
-        Judge(source, -1, 1)
+        ScoringPool(source, -1, 1)
     with pytest.raises(ValueError, match="limit must be greater than 0 and finite, not 0"):
-        Judge(source, 0, 0)
+        ScoringPool(source, 0, 0)
 
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_problems_that_are_loaded_are_not_loaded_again(processes):
     problems = get("maze", size=7).problems("test", count=2)
-    nowhere = Source("maze", {"size": 7}, "no such split", None, {"targets": ["gold=1"]})
-    judge = Judge(nowhere, processes, 30, problems)
+    nowhere = TaskSource("maze", {"size": 7}, "no such split", None, {"targets": ["gold=1"]})
+    judge = ScoringPool(nowhere, processes, 30, problems)
     try:
-        ((_, found),) = judge.judge([Item(0, problems[1].id, "gold=1", "<answer>RRDD</answer>", 1)])
+        ((_, found),) = judge.judge([ScoringRequest(0, problems[1].id, "gold=1", "<answer>RRDD</answer>", 1)])
     finally:
         judge.close()
     assert found[0].scores is not None
@@ -196,9 +196,9 @@ def test_problems_that_are_loaded_are_not_loaded_again(processes):
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_problems_of_a_file_are_told_or_loaded_again(source, processes):
-    judge = Judge(source, processes, 30, source.load().task.problems())
+    judge = ScoringPool(source, processes, 30, source.load().task.problems())
     try:
-        ((_, found),) = judge.judge([Item(0, "w2", "length=1", "<answer>xy</answer>", 1)])
+        ((_, found),) = judge.judge([ScoringRequest(0, "w2", "length=1", "<answer>xy</answer>", 1)])
     finally:
         judge.close()
     assert found[0].scores == (0.2, 1.0)

@@ -1,0 +1,81 @@
+"""What a search is asked for: the model, the problems, the goals, the strategy and the budgets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vpo.util.errors import InputError
+
+STRATEGIES = ("best_of_n", "evolve", "openevolve")
+BACKENDS = ("transformers", "vllm")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchConfig:
+    """What to search with, where, and for what. What is None is as the model was trained.
+
+    Attributes:
+        model: a run, an evaluation of a model, a folder, a name on the hub, or "embedded"; at an endpoint it is asked
+            for by the name of its folder, as `vpo serve` has it, or by any other name that the endpoint knows.
+        endpoint: the address of an OpenAI-compatible one; without it the model is loaded here.
+        backend: what writes here, "transformers" or "vllm".
+        strategy: by name.
+        task: what to ask.
+        task_settings: of the task.
+        split: which problems.
+        count: how many of them; all by default.
+        answers: m, that a generation is asked for.
+        targets, conditions, rewards: goals, each of which is looked for in every problem; the task's own without any.
+        operators: of `evolve`, how often each is used.
+        parents: how `evolve` chooses them.
+        size: of its population.
+        features: objectives that span the map of `openevolve`, all by default.
+        iterations, budget, per_iteration, seed: see `vpo.search.loop.Settings`.
+        max_tokens: room for each.
+        temperature, top_p, batch, thinking: see `vpo.models.generate.Sampling`.
+        processes: that score; 0 for none but this one.
+        limit: seconds to score a generation, and for an endpoint to answer.
+    """
+
+    model: str
+    endpoint: str | None = None
+    backend: str = "transformers"
+    strategy: str = "evolve"
+    task: str | None = None
+    task_settings: Mapping[str, Any] = field(default_factory=dict)
+    split: str = "test"
+    count: int | None = None
+    answers: int | None = None
+    targets: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    rewards: tuple[str, ...] = ()
+    operators: Mapping[str, float] | None = None
+    parents: str = "target"
+    size: int = 20
+    features: tuple[str, ...] = ()
+    iterations: int = 100
+    budget: Mapping[str, int] = field(default_factory=dict)
+    per_iteration: int = 3
+    seed: int = 0
+    max_tokens: int | None = None
+    temperature: float = 0.7
+    top_p: float = 1.0
+    batch: int = 512
+    thinking: bool = False
+    processes: int = 2
+    limit: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Refuse a strategy that is not there."""
+        if self.strategy not in STRATEGIES:
+            raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}, not {self.strategy!r}")
+        if self.backend not in BACKENDS:
+            raise InputError(f"backend must be {' or '.join(BACKENDS)}, not {self.backend!r}")
+        if self.endpoint is not None and self.thinking:
+            raise InputError("thinking cannot be asked of an endpoint: it is a setting of its server")
+        if self.strategy == "openevolve" and (self.operators is not None or "tokens" in self.budget):
+            raise InputError("strategy openevolve has operators of its own, and no budget in tokens")
+        if self.strategy == "openevolve" and self.endpoint is None:
+            raise InputError(
+                "strategy openevolve needs an endpoint: serve the model by vpo serve, and give its address"
+            )
