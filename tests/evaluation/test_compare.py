@@ -8,7 +8,7 @@ import pytest
 
 from vpo import best_at_k
 from vpo.cli.main import main
-from vpo.evaluation.evaluations import FACTS, POOL, oracle_of, read_evaluation, write_answers, write_facts
+from vpo.evaluation.eval_folder import FACTS, POOL, oracle_of, read_evaluation, write_answers, write_facts
 from vpo.evaluation.measure import compare
 from vpo.report.curves import curves_of
 from vpo.tasks.maze import MazeTask
@@ -171,7 +171,7 @@ def test_a_curve_of_one_problem_has_no_band(tmp_path, capsys):
 
 
 def test_an_evaluation_is_not_overwritten_unless_asked_and_is_whole_or_absent(runs, tmp_path, capsys):
-    from vpo.evaluation.evaluations import check_free
+    from vpo.evaluation.eval_folder import check_free
 
     folder = tmp_path / "grpo"
     with pytest.raises(ValueError, match="there is an evaluation already: choose another folder with --out, or give"):

@@ -5,7 +5,7 @@ from tests.evaluation.test_measure import make_pool
 from vpo import geometry
 from vpo.evaluation.diagnose import diagnose
 from vpo.evaluation.diagnose import verdict as verdict_of
-from vpo.evaluation.tables import diagnosis_text
+from vpo.evaluation.diagnosis_text import diagnosis_text
 
 
 def pool_of(tmp_path, scores_PnD, names):

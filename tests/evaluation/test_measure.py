@@ -3,8 +3,8 @@ import pytest
 
 from vpo import best_at_k, read_pool, write_pool
 from vpo.core.targets import parse_target
+from vpo.evaluation.comparison_text import comparison_text
 from vpo.evaluation.measure import compare
-from vpo.evaluation.tables import comparison_text
 
 
 def make_pool(path, scores_PNMD, names=("gold", "lava"), tokens=10, **more):

@@ -6,17 +6,18 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tests.evaluation.test_compare import make_evaluation
-from vpo.evaluation.evaluations import read_evaluation
+from vpo.evaluation.eval_folder import read_evaluation
 from vpo.evaluation.measure import compare_groups
+from vpo.evaluation.pools import ProblemPool
 from vpo.report.curves import curves_of
-from vpo.report.data import _answers, _positions, _training, page_data
+from vpo.report.gallery import answers_of
 from vpo.report.page import write_page
+from vpo.report.page_data import page_data, positions_of, training_curves
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 TARGET = {"completion": 0.25, "gold": 0.25, "diamond": 0.25, "avoid_lava": 0.25}
@@ -144,22 +145,21 @@ def test_the_points_of_the_page_are_the_numbers_of_the_table(made):
             assert curve["mean"][curve["budgets"].index(measure.at)] == pytest.approx(value.mean)
 
 
-def pool_of(objectives, scores, **more):
-    rows = np.asarray(scores, dtype=float)
-    return SimpleNamespace(objectives=objectives, scores_nD=rows, answers=None, **more)
+def pool_of(objectives, scores, set_sizes):
+    return ProblemPool("p", objectives, set_sizes, np.asarray(scores, dtype=float), None, None, None, missing=0)
 
 
 def test_positions_share_a_tie():
-    problem = pool_of(("gold", "lava"), [[1, 0], [0, 1], [0.5, 0.5], [0, 0]], set_sizes_N=(2, 2))
-    first, second = _positions([problem], ("gold", "lava"), None)
+    problem = pool_of(("gold", "lava"), [[1, 0], [0, 1], [0.5, 0.5], [0, 0]], (2, 2))
+    first, second = positions_of([problem], ("gold", "lava"), None)
     assert (first["wins"], second["wins"]) == (0.75, 0.25)  # a tie, then a win of the first
     assert first["mean"] == [0.75, 0.25]
 
 
 def test_scores_stand_under_their_own_objective_in_whatever_order_a_pool_has_them():
-    problem = pool_of(("lava", "gold"), [[0.1, 0.9]], set_sizes_N=(1,))
-    assert _positions([problem], ("gold", "lava"), None)[0]["mean"] == [0.9, 0.1]
-    (answer,) = _answers(problem, ("gold", "lava"), {"gold": 1.0}, None)
+    problem = pool_of(("lava", "gold"), [[0.1, 0.9]], (1,))
+    assert positions_of([problem], ("gold", "lava"), None)[0]["mean"] == [0.9, 0.1]
+    (answer,) = answers_of(problem, ("gold", "lava"), {"gold": 1.0}, None)
     assert answer["scores"] == [0.9, 0.1]
     assert answer["value"] == 0.9
 
@@ -169,9 +169,9 @@ def test_a_loss_that_ran_away_leaves_a_gap(tmp_path):
         (tmp_path / name).mkdir()
         rows = [{"step": step, "entropy": entropy} for step, entropy in enumerate(entropies, start=1)]
         (tmp_path / name / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert _training([tmp_path / "a", tmp_path / "b"]) == {"step": [1, 2, 3], "entropy": [2.0, None, 5.0]}
+    assert training_curves([tmp_path / "a", tmp_path / "b"]) == {"step": [1, 2, 3], "entropy": [2.0, None, 5.0]}
     (tmp_path / "a" / "metrics.jsonl").write_text("")
-    assert _training([tmp_path / "a"]) == {}
+    assert training_curves([tmp_path / "a"]) == {}
 
 
 def test_a_page_is_written_of_any_text(tmp_path):

@@ -29,12 +29,12 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare runs, draw, and print the table and where the page and the pictures are."""
     from vpo.core.targets import parse_target
-    from vpo.evaluation.evaluations import oracle_of, read_whole, scoring_notes, shared_target
+    from vpo.evaluation.comparison_text import comparison_data, comparison_text, short_names
+    from vpo.evaluation.eval_folder import oracle_of, read_whole, scoring_notes, shared_target
     from vpo.evaluation.measure import compare
-    from vpo.evaluation.tables import comparison_data, comparison_text, short_names
     from vpo.report.curves import curves_of, draw_curves
-    from vpo.report.data import page_data
     from vpo.report.page import write_page
+    from vpo.report.page_data import page_data
     from vpo.util.files import command_line, write_json, write_text
 
     evaluations, wrong = read_whole(options.runs)

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.evaluation.decompose import decompose
     from vpo.evaluation.decomposition_text import decomposition_text, recommendation
     from vpo.evaluation.diagnose import diagnose
-    from vpo.evaluation.tables import diagnosis_text
+    from vpo.evaluation.diagnosis_text import diagnosis_text
 
     pool, ranges = _read(options)
     target = parse_target(options.target) if options.target is not None else None

@@ -42,9 +42,9 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Evaluate a model and print what was found."""
     from vpo.core.targets import parse_target
+    from vpo.evaluation.comparison_text import comparison_text, tally_text
+    from vpo.evaluation.eval_folder import FACTS, POOL
     from vpo.evaluation.evaluate import Request, evaluate_into
-    from vpo.evaluation.evaluations import FACTS, POOL
-    from vpo.evaluation.tables import comparison_text, tally_text
     from vpo.models.run_folder import is_run
 
     request = Request(

@@ -77,11 +77,12 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Reproduce, and print the table and where the page is."""
-    from vpo.evaluation.tables import comparison_data, comparison_text
+    from vpo.evaluation.comparison_text import comparison_data, comparison_text
     from vpo.report.curves import curves_of
-    from vpo.report.data import costs_of, page_data, rate_table, seed_table
     from vpo.report.markdown import markdown
     from vpo.report.page import write_page
+    from vpo.report.page_data import page_data
+    from vpo.report.page_tables import costs_of, rate_table, seed_table
     from vpo.training.costs import cost_text
     from vpo.training.reproduce import RESULTS, reproduce
     from vpo.util.files import command_line, write_json, write_text

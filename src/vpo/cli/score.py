@@ -27,9 +27,9 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Score completions and print what was found."""
+    from vpo.evaluation.comparison_text import tally_text
     from vpo.evaluation.pools import write_pool
     from vpo.evaluation.score import Tally, score_completions
-    from vpo.evaluation.tables import tally_text
     from vpo.util.row_files import without_form
 
     out = options.out or without_form(options.completions) + ".pool.jsonl"

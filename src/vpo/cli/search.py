@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     """Search with each model, and print what each solved."""
     from vpo.report.markdown import markdown
     from vpo.report.page import write_page
-    from vpo.report.search import search_page
+    from vpo.report.search_page import search_page
     from vpo.search.config import SearchConfig
     from vpo.search.result import merged
     from vpo.search.run import SearchJob

@@ -46,7 +46,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List the tasks and print what was found."""
-    from vpo.evaluation.tables import task_data, task_text
+    from vpo.cli.task_text import task_data, task_text
     from vpo.tasks import find, names, register
 
     for file in options.task:
@@ -63,8 +63,8 @@ def run(options: argparse.Namespace) -> int:
 
 def show(options: argparse.Namespace) -> int:
     """Show a problem."""
+    from vpo.cli.task_text import problem_data, problem_text
     from vpo.core.targets import parse_target, weights_for
-    from vpo.evaluation.tables import problem_data, problem_text
 
     task = task_of(options)
     problems = task.problems(options.split)
@@ -88,7 +88,7 @@ def validate(options: argparse.Namespace) -> int:
     """Grade the gold answers; 1 if one does not score as it should."""
     from dataclasses import asdict
 
-    from vpo.evaluation.tables import flaws_text
+    from vpo.cli.task_text import flaws_text
     from vpo.util.progress import progress
 
     task = task_of(options)

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from vpo.core.at_k import Interval
 from vpo.evaluation.decompose import ALL, HAND, MERGED, PAIR, SCALAR, SPLIT, VARYING, Decomposition, Proposal
+from vpo.evaluation.number_text import interval_text
 from vpo.util.text import aligned
 
 # Pairs that a terminal shows: those that cost least to merge, and the one that costs most; all are in the JSON.
@@ -79,15 +79,10 @@ def _row(proposal: Proposal) -> list[str]:
         name_of(proposal),
         str(len(proposal.objectives)),
         f"{proposal.effective_rank:.2f}",
-        _interval(proposal.headroom, ".3f"),
-        _interval(proposal.relative_headroom, ".0%"),
+        interval_text(proposal.headroom),
+        interval_text(proposal.relative_headroom, ".0%"),
         proposal.verdict,
     ]
-
-
-def _interval(interval: Interval, form: str) -> str:
-    mean = format(interval.mean, form)
-    return mean if interval.low is None else f"{mean} [{interval.low:{form}}, {interval.high:{form}}]"
 
 
 def _mix(parts: Mapping[str, float]) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 
 from vpo.core.checks import as_integer
 from vpo.core.targets import weights_for
-from vpo.evaluation.evaluations import Evaluation, check_free, oracle_of, write_answers, write_facts
+from vpo.evaluation.comparison_text import comparison_data
+from vpo.evaluation.eval_folder import Evaluation, check_free, oracle_of, write_answers, write_facts
 from vpo.evaluation.measure import Comparison, compare
 from vpo.evaluation.score import Completion, Tally, scored_rows
-from vpo.evaluation.tables import comparison_data
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load

@@ -19,7 +19,7 @@ is an objective that the row does not have.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
@@ -62,6 +62,11 @@ class ProblemPool:
     tokens_N: Floats | None
     answers: tuple[str | None, ...] | None
     missing: int
+
+    def scores_of(self, objectives: Sequence[str]) -> Floats:
+        """The scores with their columns in an order of objectives, (n, len(objectives)): pools differ in theirs."""
+        scores_nD: Floats = self.scores_nD[:, [self.objectives.index(name) for name in objectives]]
+        return scores_nD
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def markdown(tables: Sequence[Mapping[str, Any]]) -> str:
-    """Return tables, as `vpo.report.data` makes them, each under its title."""
+    """Return tables, as `vpo.report.page_data` makes them, each under its title."""
     return "\n\n".join(f"### {table['title']}\n\n{_table(table['head'], table['rows'])}" for table in tables) + "\n"
 
 

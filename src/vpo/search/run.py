@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vpo.evaluation.evaluations import FACTS, read_facts
+from vpo.evaluation.eval_folder import FACTS, read_facts
 from vpo.models.generate import Sampling
 from vpo.models.locate import EMBEDDED, Located, locate
 from vpo.models.policy import load

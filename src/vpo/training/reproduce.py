@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from vpo.core.checks import as_integer
+from vpo.evaluation.eval_folder import FACTS, Evaluation, oracle_of, read_evaluation
 from vpo.evaluation.evaluate import Request, evaluate_into
-from vpo.evaluation.evaluations import FACTS, Evaluation, oracle_of, read_evaluation
 from vpo.evaluation.measure import Comparison, compare, compare_groups
 from vpo.methods import get as get_method
 from vpo.models.locate import locate

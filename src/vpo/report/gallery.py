@@ -1,0 +1,66 @@
+"""The gallery of the page: some problems with the answers of each pool, drawn where the task can draw them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from vpo.core.targets import weights_for
+from vpo.evaluation.eval_folder import Evaluation, has_own, task_of
+from vpo.evaluation.measure import Comparison
+from vpo.evaluation.pools import ProblemPool
+from vpo.tasks import Task
+from vpo.util.errors import InputError
+
+GALLERY = 8
+
+
+def gallery_of(
+    comparison: Comparison, evaluations: Sequence[Evaluation], objectives: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return some problems with the answers of the first pool of each group, and how to draw them if the task can."""
+    pools = [[pool.problems[name] for name in comparison.problems[:GALLERY]] for pool in comparison.pools]
+    if all(problem.answers is None for problems in pools for problem in problems):
+        return []  # these pools have no texts
+    task, known = _drawable(evaluations)
+    scenes = []
+    for place, name in enumerate(comparison.problems[:GALLERY]):
+        problem = known.get(name)
+        drawn = task.scene(problem) if task and problem is not None else None
+        trace = partial(task.trace, problem) if task and drawn else None
+        runs = [answers_of(problems[place], objectives, comparison.target, trace) for problems in pools]
+        scenes.append({"problem": name, "svg": drawn, "runs": runs})
+    return scenes
+
+
+def _drawable(evaluations: Sequence[Evaluation]) -> tuple[Task[Any] | None, dict[str, Any]]:
+    """Return the task of the first evaluation whose problems can be drawn, and those by name."""
+    for each in evaluations:
+        task = task_of(each) if has_own(each, "scene") else None
+        if task is not None:
+            try:
+                problems = task.problems(each.facts["split"], count=each.facts["problems"])
+            except InputError:  # its data is gone
+                continue
+            return task, {problem.id: problem for problem in problems}
+    return None, {}
+
+
+def answers_of(
+    problem: ProblemPool,
+    objectives: Sequence[str],
+    target: Mapping[str, float] | None,
+    trace: Callable[[str], str] | None,
+) -> list[dict[str, Any]]:
+    """Return the answers to a problem with their scores, and lines over its scene."""
+    scores_nD = problem.scores_of(objectives)
+    values_n = scores_nD @ weights_for(target, objectives)
+    texts = problem.answers or (None,) * len(values_n)
+    return [
+        {
+            "text": text,
+            "value": round(value, 5),
+            "scores": [round(score, 5) for score in scores],
+            "path": trace(text) if trace and text is not None else "",
+        }
+        for text, value, scores in zip(texts, values_n.tolist(), scores_nD.tolist(), strict=True)
+    ]

@@ -1,0 +1,136 @@
+"""What the page shows, as plain data: curves, fronts, positions, training, a gallery, tables."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vpo.core.targets import weights_for
+from vpo.core.types import Floats
+from vpo.evaluation.comparison_text import target_text
+from vpo.evaluation.eval_folder import Evaluation
+from vpo.evaluation.measure import Comparison
+from vpo.evaluation.pools import ProblemPool
+from vpo.report.curves import Curve
+from vpo.report.gallery import gallery_of
+from vpo.report.page_tables import comparison_tables, cost_table, costs_of
+from vpo.training.runs import Run
+
+MIXES = np.linspace(0.02, 0.98, 25)  # of two objectives; not 0 and 1, where the other one would not break ties
+STEPS_SHOWN = 100
+
+
+def page_data(
+    comparison: Comparison,
+    curves: Sequence[Sequence[Curve]],
+    evaluations: Sequence[Sequence[Evaluation]],
+    names: Sequence[str],
+    title: str,
+    command: str,
+) -> dict[str, Any]:
+    """Return the data of the page of a comparison.
+
+    Args:
+        comparison: what was measured.
+        curves: its best@k curves, from `curves_of`.
+        evaluations: of the same groups of pools, in the same order.
+        names: of the groups.
+        title: of the page.
+        command: what makes the page.
+    """
+    objectives = comparison.pools[0].objectives or ()
+    flat = [each for group in evaluations for each in group]
+    pools = [[pool.problems[name] for pool in group for name in comparison.problems] for group in comparison.groups]
+    fronts = [_front(pair, pools) for pair in combinations(objectives, 2)]
+    return {
+        "title": title,
+        "summary": f"{len(comparison.problems)} problems; target: {target_text(comparison.target)}",
+        "objectives": list(objectives),
+        "runs": [
+            {
+                "name": name,
+                "curves": [asdict(curve) for curve in curves[place]],
+                "positions": positions_of(pools[place], objectives, comparison.target) if objectives else [],
+                "training": training_curves([each.folder for each in evaluations[place] if each.folder]),
+            }
+            for place, name in enumerate(names)
+        ],
+        "search": None,
+        "fronts": fronts,
+        "first_front": _widest(fronts),
+        "gallery": gallery_of(comparison, [group[0] for group in evaluations], objectives) if objectives else [],
+        "tables": [*comparison_tables(comparison, names), *cost_table(costs_of(evaluations, names))],
+        "notes": list(comparison.notes),
+        "commands": list(dict.fromkeys([*(line for each in flat for line in each.commands()), command])),
+        "figure_commands": dict.fromkeys(("best", "front", "positions", "training", "gallery", "tables"), command),
+    }
+
+
+def _front(pair: tuple[str, str], pools: Sequence[Sequence[ProblemPool]]) -> dict[str, Any]:
+    """Return, for each pool, the mean scores of the answers that are best under mixes of two objectives."""
+    runs = []
+    for problems in pools:
+        points_TP2 = np.stack([_best_under_mixes(problem, pair) for problem in problems], axis=1)
+        runs.append(points_TP2.mean(axis=1).tolist())
+    return {"objectives": list(pair), "runs": runs}
+
+
+def _best_under_mixes(problem: ProblemPool, pair: tuple[str, str]) -> Floats:
+    """Return the two scores of the best answer under each mix, (T, 2)."""
+    scores_n2 = problem.scores_of(pair)
+    best_T = (scores_n2 @ np.stack([MIXES, 1 - MIXES])).argmax(axis=0)
+    found: Floats = scores_n2[best_T]
+    return found
+
+
+def _widest(fronts: Sequence[Mapping[str, Any]]) -> int:
+    """Return the place of the pair of objectives between which there is most to choose."""
+    spans = [np.ptp(np.asarray(front["runs"]).reshape(-1, 2), axis=0).prod() for front in fronts]
+    return int(np.argmax(spans)) if spans else 0
+
+
+def positions_of(
+    problems: Sequence[ProblemPool], objectives: Sequence[str], target: Mapping[str, float] | None
+) -> list[dict[str, Any]]:
+    """Return, for each position of a set, the mean of each objective and how often it is the best of its set."""
+    sizes = {size for problem in problems for size in problem.set_sizes_N}
+    if len(sizes) != 1:
+        return []
+    (size,) = sizes
+    scores_nMD = np.concatenate(
+        [problem.scores_of(objectives).reshape(-1, size, len(objectives)) for problem in problems]
+    )
+    values_nM = scores_nMD @ weights_for(target, objectives)
+    best_nM = values_nM >= values_nM.max(axis=1, keepdims=True) - 1e-9
+    wins_M = (best_nM / best_nM.sum(axis=1, keepdims=True)).mean(axis=0)  # those that are equally good share it
+    return [{"mean": scores_nMD[:, place].mean(axis=0).tolist(), "wins": float(wins_M[place])} for place in range(size)]
+
+
+def training_curves(folders: Sequence[Path]) -> dict[str, list[float | None]]:
+    """Return the metrics of training worth a curve, averaged over runs, and over steps where there are many."""
+    runs = [Run(folder).steps() for folder in folders if Run(folder).metrics.is_file()]
+    steps = min((len(rows) for rows in runs), default=0)
+    if not steps:
+        return {}
+    names = [name for name in runs[0][0] if name.startswith("vpo/objective/")]
+    names += ["vpo/set_reward", "vpo/target", "vpo/diversity", "entropy"]
+    bins = np.array_split(np.arange(steps), min(STEPS_SHOWN, steps))
+
+    def curve(name: str) -> list[float | None]:
+        return [_mean([rows[at].get(name) for rows in runs for at in each]) for each in bins]
+
+    found = {name.removeprefix("vpo/").removeprefix("objective/").replace("_", " "): curve(name) for name in names}
+    return {
+        "step": curve("step"),
+        **{name: values for name, values in found.items() if any(v is not None for v in values)},
+    }
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the finite numbers; None where there are none, as after a loss that ran away."""
+    finite = [value for value in values if value is not None and math.isfinite(value)]
+    return round(float(np.mean(finite)), 5) if finite else None
