@@ -21,8 +21,9 @@ from vpo.rewards.judge_cache import Book, Cache
 from vpo.rewards.judge_limits import DOWN, Breaker, Spending
 from vpo.rewards.judge_questions import TOO_LONG, Question, ReplyError, shown
 from vpo.rewards.scorer import Item, Scores
-from vpo.util.endpoint import RATE_LIMITED, Endpoint, Line, Reply, UnansweredError, check_asks, retried
+from vpo.util.endpoint import RATE_LIMITED, Client, Endpoint, Reply, RequestError
 from vpo.util.errors import InputError, one_line
+from vpo.util.retries import retry
 
 OF_THE_ASK = (400, 413, 422)  # statuses that say something of the ask, and nothing of the endpoint
 OUT_OF_TIME = "out of time"
@@ -84,8 +85,7 @@ class Judge:
             max_tokens: of prompts and replies; None for no limit.
             cache: a folder for what was said, on a local disk; None for none.
         """
-        check_asks(at_once, limit, tries, backoff)
-        for what, seconds in {"pause": pause, "call_limit": call_limit}.items():
+        for what, seconds in {"limit": limit, "pause": pause, "call_limit": call_limit}.items():
             if not 0 < seconds < math.inf:
                 raise InputError(f"{what} must be greater than 0 and finite, not {seconds}")
         self.rubrics, self.scale = _rubrics(rubrics), _scale(scale)
@@ -93,13 +93,21 @@ class Judge:
         self.name, self.model, self.together = name, model, together
         self.call_limit = call_limit
         self.tries, self.backoff, self.reply_tokens = tries, backoff, reply_tokens
-        amounts = {"reply_tokens": reply_tokens, "max_requests": max_requests, "max_tokens": max_tokens}
+        if not 0 <= backoff < math.inf:
+            raise InputError(f"backoff must be 0 or more and finite, not {backoff}")
+        amounts = {
+            "at_once": at_once,
+            "tries": tries,
+            "reply_tokens": reply_tokens,
+            "max_requests": max_requests,
+            "max_tokens": max_tokens,
+        }
         for what, amount in amounts.items():
             if amount is not None and amount < 1:
                 raise InputError(f"{what} must be 1 or more, not {amount}")
         if not _is_address(endpoint):
             raise InputError(f"endpoint must be an address such as http://localhost:8000/v1, not {endpoint!r}")
-        self.endpoint = Endpoint(endpoint, model, at_once=at_once, limit=limit)
+        self.endpoint = Endpoint(endpoint, model, concurrent=at_once, timeout=limit)
         self.spending = Spending(max_requests, max_tokens)
         self.breaker = Breaker(BURSTS * at_once, pause)
         self.cache = None if cache is None else Cache(cache)
@@ -168,8 +176,8 @@ class Judge:
         said: dict[str, Said] = {}
         done: SimpleQueue[tuple[str, Said] | None] = SimpleQueue()
         deadline = time.monotonic() + self.call_limit
-        with self.endpoint.line() as line:
-            asks = line.submit(self._ask_all(line, questions, done))
+        with self.endpoint.connect() as client:
+            asks = client.submit(self._ask_all(client, questions, done))
             asks.add_done_callback(lambda _: done.put(None))
             try:
                 while len(said) < len(questions):
@@ -188,30 +196,30 @@ class Judge:
                 asks.cancel()  # what is out of time, or interrupted
         return said
 
-    async def _ask_all(self, line: Line, questions: Sequence[Question], done: "SimpleQueue[Any]") -> None:
+    async def _ask_all(self, client: Client, questions: Sequence[Question], done: "SimpleQueue[Any]") -> None:
         """Ask everything, and hand on each answer; begun in the loop, since to submit each from outside takes long."""
 
         async def ask(question: Question) -> None:
-            done.put((question.key, await self._ask(line, question)))
+            done.put((question.key, await self._ask(client, question)))
 
         await asyncio.gather(*map(ask, questions))
 
-    async def _ask(self, line: Line, question: Question) -> Said:
+    async def _ask(self, client: Client, question: Question) -> Said:
         """Return what came of a question."""
-        async with line.slots:
+        async with client.slots:
             reply = None
             try:
-                reply = await retried(
-                    lambda: self._attempt(line, question),
+                reply = await retry(
+                    lambda: self._attempt(client, question),
                     tries=self.tries,
                     backoff=self.backoff,
-                    longest=self.endpoint.limit,
+                    max_wait=self.endpoint.timeout,
                     seed=question.key,
                 )
-                if not reply.whole:  # what stands in half a thought is no verdict
+                if reply.truncated:  # what stands in half a thought is no verdict
                     raise ReplyError(TOO_LONG)
                 return question.read(reply.text)
-            except UnansweredError as error:
+            except RequestError as error:
                 if error.reason == RATE_LIMITED:  # to be told to wait is nothing; to be told so at every try is
                     self.breaker.failed()
                 self._details.setdefault(error.reason, str(error))
@@ -220,34 +228,34 @@ class Judge:
                 self._details.setdefault(str(error), repr(reply.text if reply else ""))
                 return str(error)
 
-    async def _attempt(self, line: Line, question: Question) -> Reply:
+    async def _attempt(self, client: Client, question: Question) -> Reply:
         """Ask once, with a schema if the endpoint takes one, and without where it refuses."""
         if self._structured is not False:
             try:
-                reply = await self._paid(line, question, response_format=question.response_format)
+                reply = await self._paid(client, question, response_format=question.response_format)
                 self._structured = True
                 return reply
-            except UnansweredError as error:
+            except RequestError as error:
                 if self._structured or error.status not in UNSTRUCTURED:
                     raise
-        reply = await self._paid(line, question)
+        reply = await self._paid(client, question)
         if self._structured is None:
             self._structured = False
         return reply
 
-    async def _paid(self, line: Line, question: Question, **options: Any) -> Reply:
+    async def _paid(self, client: Client, question: Question, **options: Any) -> Reply:
         """Send one request, if that is still allowed, and account for it."""
         self.breaker.check()
         most = question.size + self.reply_tokens
         await self.spending.claim(most)
         tokens = most  # where nobody tells, the most that it can have been
         try:
-            reply = await line.once(question.messages, temperature=0, max_tokens=self.reply_tokens, **options)
-            tokens = most if reply.total is None else reply.total
+            reply = await client.chat(question.messages, temperature=0, max_tokens=self.reply_tokens, **options)
+            tokens = most if reply.total_tokens is None else reply.total_tokens
             self.breaker.worked()
             return reply
-        except UnansweredError as error:
-            tokens = 0 if error.free else most
+        except RequestError as error:
+            tokens = 0 if error.unbilled else most
             if error.reason != RATE_LIMITED and error.status not in OF_THE_ASK:
                 self.breaker.failed()
             raise

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from vpo.util.endpoint import UnansweredError
+from vpo.util.endpoint import RequestError
 
 REQUESTS_SPENT = "request limit reached"
 TOKENS_SPENT = "token limit reached"
@@ -64,7 +64,7 @@ class Spending:
         self._waiting.clear()
 
 
-class UnspentError(UnansweredError):
+class UnspentError(RequestError):
     """A request was not sent."""
 
     def __init__(self, reason: str) -> None:
@@ -72,7 +72,7 @@ class UnspentError(UnansweredError):
         super().__init__(reason, reason)
 
     @property
-    def passing(self) -> bool:
+    def retryable(self) -> bool:
         """To try again does not help."""
         return False
 

@@ -7,8 +7,9 @@ from typing import ClassVar, Protocol
 from vpo.models.generate import Sampling, complete, written_prompts
 from vpo.models.policy import Policy
 from vpo.search.operators import GenerationRequest
-from vpo.util.endpoint import Endpoint, Line, Reply, UnansweredError, retried
+from vpo.util.endpoint import Client, Endpoint, Reply, RequestError
 from vpo.util.errors import InputError
+from vpo.util.retries import retry
 
 SILENT = 3  # batches on end without any answer are enough
 BACKOFF = 2.0  # seconds before a second try, at most
@@ -115,14 +116,14 @@ class EndpointGenerator:
         self, address: str, model: str, sampling: Sampling, *, at_once: int = 16, limit: float = 120.0, tries: int = 3
     ) -> None:
         """Take the address, such as http://localhost:8000/v1, and the name of the model there."""
-        self.endpoint = Endpoint(address, model, at_once=at_once, limit=limit)
+        self.endpoint = Endpoint(address, model, concurrent=at_once, timeout=limit)
         self.sampling, self.tries = sampling, tries
         self.answered, self.silent = False, 0  # whether it ever answered, and batches on end in which it did not
 
     def write(self, asks: Sequence[GenerationRequest], seed: int) -> list[Generation]:
         """Return completions; the same again only as far as the endpoint keeps to the seed."""
-        with self.endpoint.line() as line:
-            under_way = [line.submit(self._write(line, ask, seed + place)) for place, ask in enumerate(asks)]
+        with self.endpoint.connect() as client:
+            under_way = [client.submit(self._write(client, ask, seed + place)) for place, ask in enumerate(asks)]
             found = [each.result() for each in under_way]
         failures = [each.failure for each in found if each.failure]
         self.answered |= len(failures) < len(found)
@@ -131,9 +132,9 @@ class EndpointGenerator:
             raise InputError(f"{self.endpoint.address}: none of {len(found)} asks was answered: {failures[0]}")
         return found
 
-    async def _write(self, line: Line, ask: GenerationRequest, seed: int) -> Generation:
+    async def _write(self, client: Client, ask: GenerationRequest, seed: int) -> Generation:
         def attempt() -> Awaitable[Reply]:
-            return line.once(
+            return client.chat(
                 ask.messages,
                 temperature=self.sampling.temperature,
                 top_p=self.sampling.top_p,
@@ -141,10 +142,10 @@ class EndpointGenerator:
                 seed=seed,
             )
 
-        longest = self.endpoint.limit
-        async with line.slots:
+        longest = self.endpoint.timeout
+        async with client.slots:
             try:
-                reply = await retried(attempt, tries=self.tries, backoff=BACKOFF, longest=longest, seed=seed)
-            except UnansweredError as error:  # of the network, of the server, of what it sent: all are one failed ask
+                reply = await retry(attempt, tries=self.tries, backoff=BACKOFF, max_wait=longest, seed=seed)
+            except RequestError as error:  # of the network, of the server, of what it sent: all are one failed ask
                 return Generation("", 0, str(error))
-        return Generation(reply.text, reply.written)
+        return Generation(reply.text, reply.completion_tokens)

@@ -1,7 +1,7 @@
-"""Asking an OpenAI-compatible endpoint: several asks at once, each within a limit, and again where that may help.
+"""Client of an OpenAI-compatible endpoint: concurrent chat requests, each with a timeout that always holds.
 
-Asks run in an event loop in a thread of its own, which lives as long as somebody has a line open: there an ask that
-takes too long is truly ended, even where the server sends a byte now and then, and no thread is left behind.
+Requests run in an event loop in a thread of its own. A request that takes too long is cancelled there, even where the
+server keeps sending a byte now and then, which a client's own timeout (per read) does not notice.
 """
 
 import asyncio
@@ -10,18 +10,17 @@ import os
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from random import Random
 from typing import Any, TypeVar
 
-from vpo.util.errors import InputError
 from vpo.util.files import storable
+from vpo.util.packages import check_installed
 
-# Why an ask came to nothing.
+# Why a request failed.
 TIMEOUT = "timeout"
 UNREACHABLE = "unreachable"
 CUT_OFF = "cut off"
@@ -30,229 +29,197 @@ SERVER_ERROR = "server error"
 REFUSED = "refused"
 NO_TEXT = "no text in the reply"
 
-CLOSING = 5.0  # seconds for connections to be closed
-LARGEST = 16 * 2**20  # bytes of a reply
-PASSING = (408, 409, 425)  # statuses of requests that may pass the next time
+CLOSE_TIMEOUT = 5.0  # seconds
+MAX_REPLY_BYTES = 16 * 2**20
+RETRYABLE_STATUSES = (408, 409, 425)  # 4xx that may succeed the next time; 429 is RATE_LIMITED
 
 T = TypeVar("T")
 
 
-class UnansweredError(Exception):
-    """An ask came to nothing.
+class RequestError(Exception):
+    """A request that failed.
 
     Attributes:
-        reason: one of a few, to be counted.
-        status: of the reply, if there was one.
-        after: seconds after which the server wants to be asked again, if it says so.
+        reason: one of the constants above, or of a caller's own; failures are counted by it.
+        status: HTTP status of the reply, if there was one.
+        retry_after: seconds that the server wants the client to wait, if it says so.
     """
 
-    def __init__(self, reason: str, detail: str, *, status: int | None = None, after: float | None = None) -> None:
-        """Take the reason, and what was raised."""
+    def __init__(
+        self, reason: str, detail: str, *, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        """Take the reason, and as detail what the client or the server said."""
         super().__init__(detail[:300])
-        self.reason, self.status, self.after = reason, status, after
+        self.reason, self.status, self.retry_after = reason, status, retry_after
 
     @property
-    def passing(self) -> bool:
-        """Whether to ask once more may help."""
-        return self.reason != REFUSED or self.status in PASSING
+    def retryable(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.reason != REFUSED or self.status in RETRYABLE_STATUSES
 
     @property
-    def free(self) -> bool:
-        """Whether it is certain that nothing was generated, and so nothing is to be paid."""
+    def unbilled(self) -> bool:
+        """Whether it is certain that no tokens were generated."""
         return self.status is not None or self.reason == UNREACHABLE
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What an endpoint answered.
+    """A chat completion.
 
     Attributes:
-        text: of the message.
-        written: tokens that were generated; None where nobody counted.
-        total: these and the tokens of the prompt; None where nobody counted.
-        whole: whether it came to its end, and was not cut off at the most tokens that it may have.
+        text: content of the message.
+        completion_tokens: generated tokens; None where the server does not count.
+        total_tokens: these and the prompt's; None where the server does not count.
+        truncated: whether it was cut off at max_tokens.
     """
 
     text: str
-    written: int | None
-    total: int | None
-    whole: bool = True
+    completion_tokens: int | None
+    total_tokens: int | None
+    truncated: bool = False
 
 
 class Endpoint:
-    """A model behind an endpoint."""
+    """A model behind an endpoint. The API key, if one is needed, is OPENAI_API_KEY of the environment."""
 
-    def __init__(self, address: str, model: str, *, at_once: int, limit: float) -> None:
-        """Take the address, such as http://localhost:8000/v1, the model's name there, and the limits of asks.
+    def __init__(self, address: str, model: str, *, concurrent: int, timeout: float) -> None:
+        """Configure the endpoint; nothing is sent.
 
         Args:
-            address: of the endpoint. A key is taken from the environment: OPENAI_API_KEY.
-            model: its name.
-            at_once: how many asks may be under way.
-            limit: seconds for one of them.
+            address: base URL, such as http://localhost:8000/v1.
+            model: its name there.
+            concurrent: the most requests in flight.
+            timeout: seconds for one request.
         """
-        try:
-            import openai  # noqa: F401  # slow, and needed only where something is asked
-        except ImportError:
-            raise InputError("an endpoint needs the package openai: pip install openai") from None
-        self.address, self.model, self.at_once, self.limit = address, model, at_once, limit
+        check_installed("openai", "an endpoint", extra=None)
+        self.address, self.model, self.concurrent, self.timeout = address, model, concurrent, timeout
         self._lock = threading.Lock()
-        self._line: Line | None = None
+        self._client: Client | None = None
         self._users = 0
 
     @contextmanager
-    def line(self) -> Iterator["Line"]:
-        """Give a line to the endpoint, the same to all who want one at the same time."""
+    def connect(self) -> Iterator["Client"]:
+        """Open a client. Threads that are connected at the same time share one; the last to leave closes it.
+
+        So there is nothing to close between calls, and the process may fork there.
+        """
         with self._lock:
-            line = self._line = self._line or Line(self)
+            client = self._client = self._client or Client(self)
             self._users += 1
         try:
-            yield line
+            yield client
         finally:
-            with self._lock:  # until it is closed, so that there are never two loops
+            with self._lock:  # held until it is closed, so that there are never two event loops
                 self._users -= 1
                 if self._users == 0:
-                    self._line = None
-                    line.close()
+                    self._client = None
+                    client.close()
 
 
-class Line:
+class Client:
     """Connections to an endpoint, and the event loop that they belong to.
 
     Attributes:
-        slots: of asks that may be under way.
+        slots: semaphore of the requests in flight. A caller holds a slot across its retries.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Start the loop."""
+        """Start the event loop."""
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         self.endpoint = endpoint
         self._key = os.environ.get("OPENAI_API_KEY", "").strip()
-        self.slots = asyncio.Semaphore(endpoint.at_once)
-        self._client = AsyncOpenAI(
+        self.slots = asyncio.Semaphore(endpoint.concurrent)
+        self._openai = AsyncOpenAI(
             base_url=endpoint.address,
             api_key=self._key or "none",
-            timeout=endpoint.limit,
+            timeout=endpoint.timeout,
             max_retries=0,
-            default_headers={"Accept-Encoding": "identity"},  # so that a small reply cannot unfold into a large one
-            # To go where a server points would be a request that nobody counts, with the key, to who knows whom.
-            http_client=DefaultAsyncHttpxClient(follow_redirects=False, event_hooks={"response": [_bound]}),
+            default_headers={"Accept-Encoding": "identity"},  # no small reply that decompresses into a large one
+            # A redirect would be a request that is not counted, and would send the key to another host.
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False, event_hooks={"response": [_limit_size]}),
         )
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="vpo-endpoint")
         self._thread.start()
 
-    def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Do something in the loop, and return what will come of it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Run a coroutine in the event loop, from any thread."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
-    async def once(self, messages: Sequence[dict[str, str]], **options: Any) -> Reply:
-        """Return the answer to an ask, or raise why there is none."""
+    async def chat(self, messages: Sequence[dict[str, str]], **options: Any) -> Reply:
+        """Send one request for a chat completion, without retries; raises `RequestError`."""
         import openai
 
-        limit = self.endpoint.limit
+        timeout = self.endpoint.timeout
         body = {"model": self.endpoint.model, "messages": list(messages), **options}
         try:
-            async with asyncio.timeout(limit):
-                # The client's own method would check what is sent and read, field by field, for a third of its time.
-                answer = await self._client.post("/chat/completions", body=body, cast_to=object)
-            return _reply(answer)
+            async with asyncio.timeout(timeout):
+                # client.chat.completions.create validates every field, which takes a third of its time.
+                response = await self._openai.post("/chat/completions", body=body, cast_to=object)
+            return _reply(response)
         except (TimeoutError, openai.APITimeoutError):
-            raise UnansweredError(TIMEOUT, f"TimeoutError: not answered within {limit:g} s") from None
+            raise RequestError(TIMEOUT, f"TimeoutError: not answered within {timeout:g} s") from None
         except openai.APIStatusError as error:
-            headers = error.response.headers
-            after = _seconds(headers.get("retry-after"))
-            raise UnansweredError(
-                _reason(error.status_code), self._said(error), status=error.status_code, after=after
-            ) from None
+            status, retry_after = error.status_code, retry_after_seconds(error.response.headers.get("retry-after"))
+            raise RequestError(_reason(status), self._detail(error), status=status, retry_after=retry_after) from None
         except openai.APIConnectionError as error:
-            refused = type(error.__cause__).__name__ == "ConnectError"
-            raise UnansweredError(UNREACHABLE if refused else CUT_OFF, self._said(error)) from None
-        except Exception as error:  # whatever the client makes of a reply that is none
-            raise UnansweredError(NO_TEXT, self._said(error)) from None
+            unreachable = type(error.__cause__).__name__ == "ConnectError"
+            raise RequestError(UNREACHABLE if unreachable else CUT_OFF, self._detail(error)) from None
+        except Exception as error:  # whatever the client raises on a malformed reply
+            raise RequestError(NO_TEXT, self._detail(error)) from None
 
-    def _said(self, error: Exception) -> str:
-        """Return what was raised, without the key: some servers repeat it, and what they say is logged."""
+    def _detail(self, error: Exception) -> str:
+        """The error as text without the API key: some servers repeat it, and the text is logged."""
         text = f"{type(error).__name__}: {error}"
         return text.replace(self._key, "…") if self._key else text
 
     def close(self) -> None:
-        """End what is under way, and the loop."""
+        """Cancel all requests and end the event loop."""
         with suppress(TimeoutError):
-            self.submit(self._end()).result(CLOSING)
+            self.submit(self._cancel_all()).result(CLOSE_TIMEOUT)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(CLOSING)
+        self._thread.join(CLOSE_TIMEOUT)
         if not self._thread.is_alive():
             self._loop.close()
 
-    async def _end(self) -> None:
+    async def _cancel_all(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        await self._client.close()
+        await self._openai.close()
 
 
-async def retried(
-    attempt: Callable[[], Awaitable[T]], *, tries: int, backoff: float, longest: float, seed: object
-) -> T:
-    """Return what one of several attempts gives, or raise what the last one does.
-
-    Between attempts it waits twice as long each time, less up to a half that follows from the seed, or as long as the
-    server wants; one that wants to be left alone for longer than the longest wait is given up.
-    """
-    for turn in range(tries):
-        try:
-            return await attempt()
-        except UnansweredError as error:
-            after = error.after or 0.0
-            if not error.passing or turn == tries - 1 or after > longest:
-                raise
-            wait = backoff * 2**turn * Random(f"{seed}/{turn}").uniform(0.5, 1.0)
-            await asyncio.sleep(max(after, min(wait, longest)))
-    raise AssertionError("there is at least one try")
-
-
-def check_asks(at_once: int, limit: float, tries: int, backoff: float) -> None:
-    """Refuse numbers that mean nothing."""
-    for name, value in {"at_once": at_once, "tries": tries}.items():
-        if value < 1:
-            raise InputError(f"{name} must be 1 or more, not {value}")
-    if not 0 < limit < math.inf:
-        raise InputError(f"limit must be greater than 0 and finite, not {limit}")
-    if not 0 <= backoff < math.inf:
-        raise InputError(f"backoff must be 0 or more and finite, not {backoff}")
-
-
-async def _bound(response: Any) -> None:
-    """Let a response be read up to a size, and no further."""
+async def _limit_size(response: Any) -> None:
+    """Replace the stream of a response by one that raises beyond MAX_REPLY_BYTES."""
     library: Any = sys.modules[type(response).__module__.partition(".")[0]]  # httpx, or httpx2 for a later openai
-    whole = response.stream
+    stream = response.stream
 
-    class Bounded(library.AsyncByteStream):  # type: ignore[misc]  # whichever it is
+    class LimitedStream(library.AsyncByteStream):  # type: ignore[misc]  # whichever library it is
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            left = LARGEST
-            async for part in whole:
-                left -= len(part)
-                if left < 0:
-                    raise ValueError(f"the reply is larger than {LARGEST:,} bytes")
-                yield part
+            size = 0
+            async for chunk in stream:
+                size += len(chunk)
+                if size > MAX_REPLY_BYTES:
+                    raise ValueError(f"the reply is larger than {MAX_REPLY_BYTES:,} bytes")
+                yield chunk
 
         async def aclose(self) -> None:
-            await whole.aclose()
+            await stream.aclose()
 
-    response.stream = Bounded()
+    response.stream = LimitedStream()
 
 
-def _reply(answer: Any) -> Reply:
-    choice = answer["choices"][0]
+def _reply(response: Any) -> Reply:
+    choice = response["choices"][0]
     text = choice["message"]["content"]
     if not isinstance(text, str):
         raise ValueError("the answer has no text")
-    usage = answer.get("usage")
-    whole = choice.get("finish_reason") != "length"
-    return Reply(storable(text), _count(usage, "completion_tokens"), _count(usage, "total_tokens"), whole)
+    usage = response.get("usage")
+    truncated = choice.get("finish_reason") == "length"
+    return Reply(storable(text), _count(usage, "completion_tokens"), _count(usage, "total_tokens"), truncated)
 
 
 def _count(usage: Any, name: str) -> int | None:
@@ -266,15 +233,15 @@ def _reason(status: int) -> str:
     return SERVER_ERROR if status >= 500 else REFUSED
 
 
-def _seconds(after: str | None) -> float | None:
-    """Return the seconds of a Retry-After, which may be a date; None for one that cannot be read."""
-    if after is None:
+def retry_after_seconds(header: str | None) -> float | None:
+    """Seconds of a Retry-After header, a number or a date; None for one that cannot be read."""
+    if header is None:
         return None
     try:
-        found = float(after)
+        seconds = float(header)
     except ValueError:
         try:
-            found = parsedate_to_datetime(after).timestamp() - time.time()
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
         except ValueError:
             return None
-    return max(found, 0.0) if math.isfinite(found) else None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
