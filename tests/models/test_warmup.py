@@ -37,7 +37,8 @@ def untrained(tmp_path_factory):
 
 
 def test_a_model_learns_the_format_from_demonstrations(untrained, tmp_path, capsys):
-    arguments = ["--steps", "60", "--batch", "16", "--micro-batch", "16", "--problems", "60", "--learning-rate", "3e-3"]
+    arguments = ["--set-steps", "60", "--batch", "16", "--micro-batch", "16", "--set-problems", "60"]
+    arguments += ["--warmup-learning-rate", "3e-3"]
     settings = ["--set", "size=7", "--set", "compact=true", "--max-tokens", "29"]
     out = str(tmp_path / "warm")
     assert main(["warmup", untrained, "--task", "maze", *settings, *arguments, "--out", out, "--json"]) == 0
@@ -84,7 +85,7 @@ def test_text_in_tags_that_is_no_answer_cannot_be_read(monkeypatch):
 
 
 def test_single_answers_alone_can_be_learned(untrained, tmp_path):
-    few = Warmup(singles=3, steps=0, batch=4, micro_batch=4, max_tokens=29)
+    few = Warmup(single_steps=3, set_steps=0, batch=4, micro_batch=4, max_tokens=29)
     done = warm_up(untrained, "maze", TASK, tmp_path / "warm", few)
     assert done["sets"] == 0
     assert len(done["loss"]) == 3
@@ -99,7 +100,7 @@ def test_what_would_be_cut_off_is_not_learned(untrained, tmp_path, monkeypatch, 
         return fit(model, tokenizer, rows, *more)
 
     monkeypatch.setattr(warmup, "fit", watched)
-    short = ["--singles", "1", "--steps", "1", "--batch", "4", "--problems", "60", "--max-tokens", "17"]
+    short = ["--single-steps", "1", "--set-steps", "1", "--batch", "4", "--set-problems", "60", "--max-tokens", "17"]
     settings = ["--set", "size=7", "--set", "compact=true"]
     out = str(tmp_path / "warm")
     assert main(["warmup", untrained, "--task", "maze", *settings, *short, "--out", out]) == 0
@@ -108,15 +109,15 @@ def test_what_would_be_cut_off_is_not_learned(untrained, tmp_path, monkeypatch, 
     assert max(singles) <= 17 < max(sets) <= 3 * 17
     assert "gold answers or sets of them do not fit into --max-tokens: left out" in capsys.readouterr().out
     with pytest.raises(ValueError, match=r"no gold answer fits into 3 tokens, the shortest has \d+:"):
-        warm_up(untrained, "maze", TASK, tmp_path / "none", Warmup(singles=1, max_tokens=3))
-    many = Warmup(singles=1, steps=0, batch=100_000, micro_batch=4, max_tokens=17)
+        warm_up(untrained, "maze", TASK, tmp_path / "none", Warmup(single_steps=1, max_tokens=3))
+    many = Warmup(single_steps=1, set_steps=0, batch=100_000, micro_batch=4, max_tokens=17)
     with pytest.raises(ValueError, match=r"batch must be at most \d+, the examples that there are, not 100000"):
         warm_up(untrained, "maze", TASK, tmp_path / "none", many)
     assert not (tmp_path / "none").exists()
 
 
 def test_a_model_without_answers_is_told(untrained, tmp_path):
-    warmup = Warmup(source="own", problems=4, max_tokens=8)
+    warmup = Warmup(source="own", set_problems=4, max_tokens=8)
     with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 0% of whose single"):
         warm_up(untrained, "maze", TASK, tmp_path / "warm", warmup)
     assert not (tmp_path / "warm").exists()
@@ -133,11 +134,11 @@ def test_a_prompt_ends_where_the_template_says_and_a_completion_in_its_end():
     ("settings", "message"),
     [
         ({"answers": 1}, "answers must be 2 or more, a set, not 1"),
-        ({"steps": 0}, "steps must be 1 or more, not 0"),
+        ({"set_steps": 0}, "set_steps must be 1 or more, not 0"),
         ({"source": "web"}, "source must be demonstrations or own, not 'web'"),
         ({"batch": 6}, "micro_batch must divide the batch of 6, and 4 does not"),
-        ({"learning_rate": 0.0}, "learning_rate must be greater than 0, not 0.0"),
-        ({"learning_rate": float("inf")}, "learning_rate must be greater than 0, not inf"),
+        ({"warmup_learning_rate": 0.0}, "warmup_learning_rate must be greater than 0, not 0.0"),
+        ({"warmup_learning_rate": float("inf")}, "warmup_learning_rate must be greater than 0, not inf"),
         ({"seed": -1}, r"seed must lie in 0\.\.4294967295, not -1"),
     ],
 )

@@ -241,8 +241,8 @@ def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, cap
     model, out = save_tiny_model(tmp_path / "tiny"), tmp_path / "out"
     arguments = ["reproduce", str(tmp_path / "letters.py"), "--small", "--model", str(model), "--methods", "grpo,vpo"]
     arguments += ["--rates", "1e-4", "--steps", "1", "--prompts", "2", "--group", "2", "--problems", "4", "--test", "3"]
-    arguments += ["--pool", "6", "--evaluations", "2", "--max-tokens", "8", "--warm-singles", "2"]
-    arguments += ["--warm-sets", "2", "--out", str(out), "--jobs", "2"]
+    arguments += ["--pool", "6", "--evaluations", "2", "--max-tokens", "8", "--single-steps", "2"]
+    arguments += ["--set-steps", "2", "--out", str(out), "--jobs", "2"]
     assert main(arguments) == 0
     assert "letters: every method" in (out / "report.html").read_text()
     results = json.loads((out / "results.json").read_text())
@@ -272,8 +272,8 @@ def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, cap
         (["toolrl", "--model", "m", "--size", "9"], "reproduce toolrl has no --size"),
         (["toolrl", "--model", "m", "--rates", "1e-5,1e-6"], "toolrl has no validation problems to choose a rate on"),
         (["toolrl", "--model", "m", "--validation", "9"], "toolrl has no validation problems to choose a rate on"),
-        (["toolrl", "--model", "m", "--warm-problems", "0"], "problems must be 1 or more, not 0"),
-        (["maze", "--warm-sets", "3"], "reproduce maze has no --warm-sets"),
+        (["toolrl", "--model", "m", "--set-problems", "0"], "set_problems must be 1 or more, not 0"),
+        (["maze", "--set-steps", "3"], "reproduce maze has no --set-steps"),
         (["maze", "--data", "there"], "reproduce maze has no settings of the task but --size"),
         (["chess", "--model", "m"], "task 'chess' is not known"),
     ],

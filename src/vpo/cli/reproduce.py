@@ -62,14 +62,14 @@ def add(commands: Commands) -> None:
     )
     text = command.add_argument_group("tasks of text", argument_default=argparse.SUPPRESS)
     add_settings(text)
-    text.add_argument("--warm-rate", type=float, metavar="RATE", help="learning rate of the warm-up")
+    text.add_argument("--warmup-learning-rate", type=float, metavar="RATE", help="learning rate of the warm-up")
     _add_numbers(
         text,
         max_tokens="room for an answer",
         micro_batch="rollouts in one backward pass",
-        warm_singles="steps of the warm-up on single gold answers",
-        warm_sets="steps of the warm-up on sets of the model's own answers",
-        warm_problems="for those sets",
+        single_steps="steps of the warm-up on single gold answers",
+        set_steps="steps of the warm-up on sets of the model's own answers",
+        set_problems="problems for those sets",
     )
     add_json(command)
     command.set_defaults(run=run)

@@ -27,19 +27,19 @@ def add(commands: Commands) -> None:
     add_settings(command)
     command.add_argument("--answers", type=int, default=3, metavar="M", help="answers of a set (3)")
     command.add_argument(
-        "--singles",
+        "--single-steps",
         type=int,
         default=0,
         metavar="N",
         help="steps on single gold answers first, for a model that cannot do the task yet (0)",
     )
-    command.add_argument("--problems", type=int, default=500, metavar="N", help="to learn sets from (500)")
-    command.add_argument("--steps", type=int, default=100, metavar="N", help="of training on sets (100)")
+    command.add_argument("--set-problems", type=int, default=500, metavar="N", help="problems to learn sets from (500)")
+    command.add_argument("--set-steps", type=int, default=100, metavar="N", help="steps on sets (100)")
     command.add_argument("--batch", type=int, default=16, metavar="N", help="sets a step (16)")
     command.add_argument(
         "--micro-batch", type=int, metavar="N", help="sets in one backward pass (4, or what of it divides the batch)"
     )
-    command.add_argument("--learning-rate", type=float, default=1e-5, metavar="RATE", help="its peak (1e-5)")
+    command.add_argument("--warmup-learning-rate", type=float, default=1e-5, metavar="RATE", help="its peak (1e-5)")
     command.add_argument("--max-tokens", type=int, default=256, metavar="N", help="room for an answer (256)")
     command.add_argument("--seed", type=int, default=0, help="of everything (0)")
     add_json(command)
@@ -53,12 +53,12 @@ def run(options: argparse.Namespace) -> int:
     warmup = Warmup(
         answers=options.answers,
         source=options.source,
-        singles=options.singles,
-        problems=options.problems,
-        steps=options.steps,
+        single_steps=options.single_steps,
+        set_problems=options.set_problems,
+        set_steps=options.set_steps,
         batch=options.batch,
         micro_batch=math.gcd(options.batch, 4) if options.micro_batch is None else options.micro_batch,
-        learning_rate=options.learning_rate,
+        warmup_learning_rate=options.warmup_learning_rate,
         max_tokens=options.max_tokens,
         seed=options.seed,
     )

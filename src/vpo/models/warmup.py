@@ -1,6 +1,6 @@
 """Warm-up: teaches a model to write sets in their tags, before it is trained to write good ones.
 
-A model that cannot do the task yet learns single gold answers first (`singles`), and keeps at them beside the sets.
+A model that cannot do the task yet learns single gold answers first (`single_steps`), and goes on beside the sets.
 """
 
 import math
@@ -34,41 +34,41 @@ class Warmup:
     Attributes:
         answers: m, how many answers a set has.
         source: where the answers come from: the task's "demonstrations", or the best of the model's "own" single ones.
-        singles: steps on single gold answers of all problems, before; then half of what follows is such answers, too.
-        problems: how many to learn sets from.
-        steps: of training on sets; 0 for single answers alone.
+        single_steps: steps on single gold answers of all problems, first; half of what follows is such answers, too.
+        set_problems: how many problems to learn sets from.
+        set_steps: steps on sets; 0 for single answers alone.
         batch: sets a step.
         micro_batch: sets in one backward pass.
-        learning_rate: its peak.
+        warmup_learning_rate: its peak.
         max_tokens: room for each answer; gold ones that do not fit are not learned.
         seed: of everything.
     """
 
     answers: int = 3
     source: str = DEMONSTRATIONS
-    singles: int = 0
-    problems: int = 500
-    steps: int = 100
+    single_steps: int = 0
+    set_problems: int = 500
+    set_steps: int = 100
     batch: int = 16
     micro_batch: int = 4
-    learning_rate: float = 1e-5
+    warmup_learning_rate: float = 1e-5
     max_tokens: int = 256
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
-        for name in ("problems", "batch", "micro_batch", "max_tokens"):
+        for name in ("set_problems", "batch", "micro_batch", "max_tokens"):
             as_integer(getattr(self, name), name, 1)
-        as_integer(self.singles, "singles", 0)
-        as_integer(self.steps, "steps", 0 if self.singles else 1)
+        as_integer(self.single_steps, "single_steps", 0)
+        as_integer(self.set_steps, "set_steps", 0 if self.single_steps else 1)
         if as_integer(self.answers, "answers") < 2:
             raise InputError(f"answers must be 2 or more, a set, not {self.answers}")
         if self.source not in (DEMONSTRATIONS, OWN):
             raise InputError(f"source must be {DEMONSTRATIONS} or {OWN}, not {self.source!r}")
         if self.batch % self.micro_batch:
             raise InputError(f"micro_batch must divide the batch of {self.batch}, and {self.micro_batch} does not")
-        if not 0 < self.learning_rate < math.inf:
-            raise InputError(f"learning_rate must be greater than 0, not {self.learning_rate}")
+        if not 0 < self.warmup_learning_rate < math.inf:
+            raise InputError(f"warmup_learning_rate must be greater than 0, not {self.warmup_learning_rate}")
         if not 0 <= as_integer(self.seed, "seed") < 2**32:
             raise InputError(f"seed must lie in 0..{2**32 - 1}, not {self.seed}")
 
@@ -84,15 +84,15 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
     if Path(out).exists():
         raise InputError(f"{out}: there is something already, and nothing is overwritten")
     Path(out).parent.mkdir(parents=True, exist_ok=True)
-    problems = _some(task, "train", warmup.problems, warmup.seed)
+    problems = _some(task, "train", warmup.set_problems, warmup.seed)
     policy = load(found.path, precision="float32")
     set_seed(warmup.seed)
     before = readable(policy, task, warmup)
-    golds = _singles(policy, task) if warmup.singles else []
+    golds = _singles(policy, task) if warmup.single_steps else []
     singles = _fitting(golds, warmup.max_tokens)
     with disk_full(Path(out).parent, hint="make room, and warm up again"), new_folder(Path(out)) as folder:
-        losses = _learn(policy, singles, folder, warmup, warmup.singles) if singles else []
-        sets = _sets(policy, task, problems, warmup) if warmup.steps else []
+        losses = _learn(policy, singles, folder, warmup, warmup.single_steps) if singles else []
+        sets = _sets(policy, task, problems, warmup) if warmup.set_steps else []
         asked = [
             encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets
         ]
@@ -101,7 +101,7 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
         taught = len(rows)
         rows += Random(f"kept singles {warmup.seed}").sample(singles, min(len(rows), len(singles)))
         repeated = [any(duplicates(answers, task.normal_form)) for _, answers in sets]
-        losses += _learn(policy, rows, folder, warmup, warmup.steps) if warmup.steps else []
+        losses += _learn(policy, rows, folder, warmup, warmup.set_steps) if warmup.set_steps else []
         after = readable(policy, task, warmup)
         policy.model.save_pretrained(folder)
         policy.tokenizer.save_pretrained(folder)
@@ -129,7 +129,7 @@ def _learn(policy: Policy, rows: Sequence[Example], folder: Path, warmup: Warmup
         steps=steps,
         batch=warmup.batch,
         micro_batch=warmup.micro_batch,
-        learning_rate=warmup.learning_rate,
+        learning_rate=warmup.warmup_learning_rate,
         seed=warmup.seed,
     )
     policy.model.train()

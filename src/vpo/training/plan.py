@@ -197,10 +197,10 @@ class LanguagePlan(Plan):
         task_settings: of the task, such as its data.
         max_tokens: after m times as many a completion is cut off.
         micro_batch: rollouts in one backward pass; of the warm-up, examples.
-        warm_singles: steps of the warm-up on single gold answers.
-        warm_sets: steps of the warm-up on sets, made of the model's own answers; with neither there is no warm-up.
-        warm_problems: for the sets.
-        warm_rate: learning rate of the warm-up.
+        single_steps: steps of the warm-up on single gold answers.
+        set_steps: steps of the warm-up on sets, made of the model's own answers; with neither there is no warm-up.
+        set_problems: problems for the sets.
+        warmup_learning_rate: learning rate of the warm-up.
     """
 
     task_settings: dict[str, Any] = field(default_factory=dict)
@@ -214,10 +214,10 @@ class LanguagePlan(Plan):
     evaluations: int = 4
     max_tokens: int = 200
     micro_batch: int = 32
-    warm_singles: int = 300
-    warm_sets: int = 100
-    warm_problems: int = 400
-    warm_rate: float = 1e-4
+    single_steps: int = 300
+    set_steps: int = 100
+    set_problems: int = 400
+    warmup_learning_rate: float = 1e-4
 
     def __post_init__(self) -> None:
         """Refuse a plan without a model, and rates to choose from, for which there are no problems."""
@@ -248,16 +248,16 @@ class LanguagePlan(Plan):
         """Return what the warm-up is made of; None for none."""
         from vpo.models.warmup import OWN, Warmup
 
-        if self.warm_singles == 0 == self.warm_sets:
+        if self.single_steps == 0 == self.set_steps:
             return None
         answers = max(get_method(name, **settings).answers for name, settings in map(split_method, self.methods))
         return Warmup(
             answers=max(answers, 2),
             source=OWN,
-            singles=self.warm_singles,
-            steps=self.warm_sets,
-            problems=self.warm_problems,
-            learning_rate=self.warm_rate,
+            single_steps=self.single_steps,
+            set_steps=self.set_steps,
+            set_problems=self.set_problems,
+            warmup_learning_rate=self.warmup_learning_rate,
             micro_batch=math.gcd(Warmup.batch, self.micro_batch),
             max_tokens=self.max_tokens,
         )
@@ -297,7 +297,7 @@ SMALL: dict[str, Any] = {
     "warmup_steps": 3,
     "test": 20,
     "evaluations": 1,
-    "warm_singles": 20,
-    "warm_sets": 10,
-    "warm_problems": 20,
+    "single_steps": 20,
+    "set_steps": 10,
+    "set_problems": 20,
 }
