@@ -14,8 +14,7 @@ from vpo.evaluation.score import Completion, Tally, scored_rows
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
-from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
-from vpo.tasks import Task, get
+from vpo.tasks import Task
 from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
 from vpo.util.files import command_line, disk_full
@@ -53,28 +52,24 @@ class Request:
 def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) -> tuple[Comparison, Tally]:
     """Sample, score and measure what a request asks for; write it into a folder as an evaluation."""
     check_free(folder, overwrite=overwrite)
-    found = locate(request.model, request.task, request.settings)
-    asked = found.format or PromptFormat(task=found.task)
-    answers = asked.answers if request.answers is None else request.answers
-    asked.check_answers(as_integer(answers, "answers", 1))
-    task = get(found.task, **found.settings)
+    located = locate(request.model, request.task, request.settings)
+    model = located.resolve(answers=request.answers, max_tokens=request.max_tokens)
+    task, answers = model.task, model.answers
     problems = task.problems(request.split, count=request.count)
-    trained_for = asked.max_tokens or MAX_TOKENS
-    room = trained_for if request.max_tokens is None else request.max_tokens
-    sampling = Sampling(max_new_tokens=room * answers, **request.sampling)
-    target = request.target or asked.target or task.target
+    sampling = Sampling(max_new_tokens=model.max_tokens * answers, **request.sampling)
+    target = request.target or model.format.target or task.target
     tally = Tally(target=target)
     for problem in problems:
         weights_for(target, task.names_of(problem), f"problem {problem.id!r}")  # refuses objectives that it lacks
-    told = asked.target_in_prompt
-    rows = evaluate(load(found.path), task, problems, answers, request.pool, sampling, tally, told=told)
+    told = model.format.target_in_prompt
+    rows = evaluate(load(model.path), task, problems, answers, request.pool, sampling, tally, told=told)
     with disk_full(folder, hint="make room, and evaluate again"):
         pool = write_answers(folder, rows)
     facts = {
         "command": command_line(),
         "model": request.model,
-        "task": found.task,
-        "task_settings": found.settings,
+        "task": located.task,
+        "task_settings": located.settings,
         "split": request.split,
         "problems": len(problems),
         "answers_per_generation": answers,

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vpo.models.prompt_format import PromptFormat, format_of
+from vpo.core.checks import as_integer
+from vpo.models.prompt_format import MAX_TOKENS, PromptFormat, format_of
 from vpo.models.run_folder import RunFolder, is_run
-from vpo.tasks import Task, find, get
+from vpo.tasks import Message, Task, find, get
 from vpo.util.errors import InputError
 
 EMBEDDED = "embedded"  # the model that ships with the package for the task
@@ -16,30 +17,72 @@ SHIPPED = Path(__file__).parent / "embedded"
 
 @dataclass(frozen=True)
 class Located:
-    """Where a model is, and how it is asked.
+    """Where a model is, and the task that it is prompted on.
 
     Attributes:
-        task: what it is to be asked.
+        task: a task's name or file.
         path: a folder, or a name on the hub.
-        format: its prompt format, None for a model that was not trained with this package.
-        settings: those of the task, those of the format that were not given included.
+        format: how the model was trained to be prompted on this task; the defaults where nothing is known.
+        settings: of the task; where they were not given, those that the model was trained with.
     """
 
     task: str
     path: str
-    format: PromptFormat | None
+    format: PromptFormat
     settings: dict[str, Any]
 
-    def trained_format(self, task: Task[Any], **asked: Any) -> PromptFormat:
-        """Return the prompt format of what is trained from this model on a task: it keeps the limits of the model."""
-        limits = self.format or PromptFormat(task=self.task)
+    def resolve(self, *, answers: int | None = None, max_tokens: int | None = None) -> "ResolvedModel":
+        """Make the task, and choose the numbers of a prompt: what is None is as the model was trained."""
+        answers = as_integer(self.format.answers if answers is None else answers, "answers", 1)
+        self.format.check_answers(answers)
+        if max_tokens is None:
+            max_tokens = self.format.max_tokens or MAX_TOKENS
+        return ResolvedModel(self, get(self.task, **self.settings), answers, as_integer(max_tokens, "max_tokens", 1))
+
+
+@dataclass(frozen=True)
+class ResolvedModel:
+    """A model, its task, and the numbers of a prompt, checked.
+
+    Attributes:
+        located: the model.
+        task: its task.
+        answers: m, how many answers a prompt asks for.
+        max_tokens: token budget of each answer.
+    """
+
+    located: Located
+    task: Task[Any]
+    answers: int
+    max_tokens: int
+
+    @property
+    def path(self) -> str:
+        """Of the model: a folder, or a name on the hub."""
+        return self.located.path
+
+    @property
+    def format(self) -> PromptFormat:
+        """How the model was trained to be prompted."""
+        return self.located.format
+
+    def trained_format(self, example: list[Message], **trained: Any) -> PromptFormat:
+        """The prompt format of a model that is trained from this one: it keeps this one's limits.
+
+        Args:
+            example: a prompt.
+            trained: further fields of the format.
+        """
         return PromptFormat(
-            task=self.task,
-            task_name=task.name,
-            task_settings=self.settings,
-            most_answers=limits.most_answers,
-            reads_target=limits.reads_target,
-            **asked,
+            task=self.located.task,
+            task_name=self.task.name,
+            task_settings=self.located.settings,
+            answers=self.answers,
+            max_tokens=self.max_tokens,
+            most_answers=self.format.most_answers,
+            reads_target=self.format.reads_target,
+            example=example,
+            **trained,
         )
 
 
@@ -80,7 +123,8 @@ def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located
     for setting in find(task).files:
         if setting in known:
             known[setting] = absolute(known[setting])
-    return Located(absolute(task) if task.endswith(".py") else task, absolute(path), found, known)
+    where = absolute(task) if task.endswith(".py") else task
+    return Located(where, absolute(path), found or PromptFormat(task=where), known)
 
 
 def absolute(path: str) -> str:

@@ -18,7 +18,7 @@ from vpo.models.generate import Sampling, complete
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
 from vpo.models.supervised import Example, Schedule, encode, fit
-from vpo.tasks import Task, get
+from vpo.tasks import Task
 from vpo.tasks.answers import duplicates, write
 from vpo.util.errors import InputError
 from vpo.util.files import disk_full, new_folder
@@ -77,15 +77,13 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
     """Fine-tune a model on sets, save it in a new folder, and return what was done."""
     from transformers import set_seed
 
-    found = locate(model, task_name, settings)
-    if found.format:
-        found.format.check_answers(warmup.answers)
-    task = get(task_name, **found.settings)
+    start = locate(model, task_name, settings).resolve(answers=warmup.answers, max_tokens=warmup.max_tokens)
+    task = start.task
     if Path(out).exists():
         raise InputError(f"{out}: there is something already, and nothing is overwritten")
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     problems = _some(task, "train", warmup.set_problems, warmup.seed)
-    policy = load(found.path, precision="float32")
+    policy = load(start.path, precision="float32")
     set_seed(warmup.seed)
     before = readable(policy, task, warmup)
     golds = _singles(policy, task) if warmup.single_steps else []
@@ -105,12 +103,7 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
         after = readable(policy, task, warmup)
         policy.model.save_pretrained(folder)
         policy.tokenizer.save_pretrained(folder)
-        found.trained_format(
-            task,
-            answers=warmup.answers,
-            max_tokens=warmup.max_tokens,
-            example=task.ask(problems[0], warmup.answers),
-        ).save(folder)
+        start.trained_format(task.ask(problems[0], warmup.answers)).save(folder)
     return {
         "sets": len(sets),
         "left_out": len(golds) - len(singles) + len(sets) - taught,

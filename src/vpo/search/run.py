@@ -10,7 +10,7 @@ from vpo.evaluation.eval_folder import FACTS, read_facts
 from vpo.models.generate import Sampling
 from vpo.models.locate import EMBEDDED, Located, locate
 from vpo.models.policy import load
-from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
+from vpo.models.prompt_format import PromptFormat
 from vpo.models.run_folder import is_run
 from vpo.search import openevolve
 from vpo.search.candidates import SearchProblem
@@ -23,7 +23,7 @@ from vpo.search.operators import check_operators, default_operators
 from vpo.search.result import SearchResult, archives_of, read_result
 from vpo.search.scoring import ScoringPool, TaskSource, check_limits
 from vpo.search.strategies import BestOfN, Evolve, Strategy
-from vpo.tasks import Task, get
+from vpo.tasks import Task
 from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
 from vpo.util.files import locked, now, write_json
@@ -58,9 +58,8 @@ def prepare(request: SearchConfig) -> Parts:
     """Return the parts of a search: what is wrong with a request is refused here."""
     check_limits(request.processes, request.limit)
     found, answers = _located(request)
-    asked = found.format or PromptFormat(task=found.task)
-    asked.check_answers(answers)
-    task = get(found.task, **found.settings)
+    model = found.resolve(answers=answers, max_tokens=request.max_tokens)
+    task, answers = model.task, model.answers
     given = {"targets": request.targets, "conditions": request.conditions, "functions": request.rewards}
     wanted = {kind: list(texts) for kind, texts in given.items()}
     goals = goals_of(task, **wanted)
@@ -74,7 +73,6 @@ def prepare(request: SearchConfig) -> Parts:
                 raise InputError(f"features names {feature!r}, and the objectives are {', '.join(names)}")
         for goal in goals:
             goal.check(problem)
-    room = request.max_tokens or asked.max_tokens or MAX_TOKENS
     unable = _writer_kind(request).unable
     operators = dict(request.operators or default_operators(answers, unable))
     return Parts(
@@ -87,13 +85,13 @@ def prepare(request: SearchConfig) -> Parts:
             budget=request.budget,
             answers=answers,
             per_iteration=request.per_iteration,
-            told=asked.target_in_prompt,
+            told=model.format.target_in_prompt,
             seed=request.seed,
         ),
         Sampling(
             temperature=request.temperature,
             top_p=request.top_p,
-            max_new_tokens=room * answers,
+            max_new_tokens=model.max_tokens * answers,
             batch=request.batch,
             thinking=request.thinking,
         ),
@@ -208,20 +206,19 @@ class SearchJob:
         search_into(self.folder, self.request)
 
 
-def _located(request: SearchConfig) -> tuple[Located, int]:
-    """Return the model, and how many answers it is asked for: as it was evaluated, or as it was trained."""
+def _located(request: SearchConfig) -> tuple[Located, int | None]:
+    """Return the model, and how many answers it is asked for: as it was evaluated; None: as it was trained."""
     settings = dict(request.task_settings)
     folder = Path(request.model)
     if request.endpoint is None and (folder / FACTS).is_file() and not is_run(folder):
         known = read_facts(folder)
         found = locate(known["model"], request.task or known["task"], {**known["task_settings"], **settings})
-        return found, request.answers or known["answers_per_generation"]
+        return found, known["answers_per_generation"] if request.answers is None else request.answers
     if request.endpoint is not None and request.model != EMBEDDED and not Path(request.model).exists():
         if request.task is None:
             raise InputError("task must be given with an endpoint whose model is not here")
-        return Located(request.task, request.model, None, settings), request.answers or 1
-    found = locate(request.model, request.task, settings)
-    return found, request.answers or (found.format.answers if found.format else 1)
+        return Located(request.task, request.model, PromptFormat(task=request.task), settings), request.answers
+    return locate(request.model, request.task, settings), request.answers
 
 
 def _silent(total: int, solved: int, cases: int) -> None:

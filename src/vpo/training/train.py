@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from vpo.core.targets import scaled, weights_for
 from vpo.methods import get as get_method
-from vpo.models.locate import EMBEDDED, Located, absolute, locate
+from vpo.models.locate import EMBEDDED, ResolvedModel, absolute, locate
 from vpo.models.policy import Policy, load
-from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
+from vpo.models.prompt_format import PromptFormat
 from vpo.tasks import Task
-from vpo.tasks import get as get_task
 from vpo.tasks.task import scoring_note
 from vpo.training import runs
 from vpo.training.card import write_card
@@ -117,34 +116,31 @@ def _check_scoring(run: Run, task: Task[Any]) -> None:
         )
 
 
-def resolve(config: TrainConfig) -> tuple[TrainConfig, Task[Any], Located]:
-    """Return a config in which everything is chosen, its task, and its model."""
-    found = locate(config.model, config.task, config.task_settings)
-    task = get_task(config.task, **found.settings)
+def resolve(config: TrainConfig) -> tuple[TrainConfig, ResolvedModel]:
+    """Return a config in which everything is chosen, and its model with its task."""
+    located = locate(config.model, config.task, config.task_settings)
     method = get_method(config.method, **config.method_settings)
     method.check_group(config.group)
-    if found.format:
-        found.format.check_answers(method.answers)
-        if method.target_in_prompt and not found.format.reads_target:
-            raise InputError(
-                f"{config.method} states a weighting in each prompt, which this model never learned to read: build one "
-                "that did with vpo policy build --goals, or give another model"
-            )
+    model = located.resolve(answers=method.answers, max_tokens=config.max_tokens)
+    if method.target_in_prompt and not model.format.reads_target:
+        raise InputError(
+            f"{config.method} states a weighting in each prompt, which this model never learned to read: build one "
+            "that did with vpo policy build --goals, or give another model"
+        )
     small = config.model == EMBEDDED
-    known = found.format.max_tokens if found.format else None
     chosen: dict[str, Any] = {
-        "task": found.task,
+        "task": located.task,
         "model": config.model if small else absolute(config.model),
-        "task_settings": found.settings,
+        "task_settings": located.settings,
         "method_settings": {name: value for name, value in vars(method).items() if value is not None},
         "learning_rate": config.learning_rate or (1e-4 if small else 1e-5 if config.lora else 1e-6),
         "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
-        "max_tokens": config.max_tokens or known or MAX_TOKENS,
+        "max_tokens": model.max_tokens,
         "micro_batch": config.micro_batch or _micro_batch(config, small=small),
         "precision": precision(config.precision, small=small, lora=bool(config.lora)),
-        "target": scaled(config.target) if config.target else task.target,
+        "target": scaled(config.target) if config.target else model.task.target,
     }
-    return replace(config, **chosen), task, found
+    return replace(config, **chosen), model
 
 
 def _micro_batch(config: TrainConfig, *, small: bool) -> int:
@@ -157,22 +153,20 @@ def prepare(config: TrainConfig) -> Parts:
     """Return the parts of a run: what is wrong with the config is refused here, the cheap things first."""
     from vpo.engines.reward import reward_function
 
-    config, task, found = resolve(config)
+    config, model = resolve(config)
+    task = model.task
     for tracker in config.report_to:
         check_installed(tracker, f"report_to {tracker!r}", extra=None)
     problems = task.problems(config.split, count=config.problems)
     method = get_method(config.method, **config.method_settings)
     target = None if config.target is None else weights_for(config.target, task.names).tolist()
     reward = reward_function(task, method, problems=problems, target=target, group=config.group, seed=config.seed)
-    asked = found.trained_format(
-        task,
-        answers=method.answers,
-        max_tokens=config.max_tokens,
+    asked = model.trained_format(
+        task.ask(problems[0], method.answers, reward.deployed(problems[0].id)),
         target=config.target,
         target_in_prompt=method.target_in_prompt,
-        example=task.ask(problems[0], method.answers, reward.deployed(problems[0].id)),
     )
-    policy = load(found.path, precision="bfloat16" if config.precision == "bfloat16" else "float32")
+    policy = load(model.path, precision="bfloat16" if config.precision == "bfloat16" else "float32")
     return Parts(config, task, policy, reward, asked)
 
 

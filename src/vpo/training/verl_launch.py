@@ -68,7 +68,7 @@ def launch(config: TrainConfig, folder: str | Path, *, python: str | None = None
     check_versions(_versions(python), python)
     check_engine(config)
     given = config
-    config, _, found = resolve(given)
+    config, model = resolve(given)
     config = replace(config, micro_batch=given.micro_batch, precision=given.precision)  # verl chooses its own
     method = get_method(config.method, **config.method_settings)
     export = Export(
@@ -87,7 +87,7 @@ def launch(config: TrainConfig, folder: str | Path, *, python: str | None = None
         data = run.folder / DATA
         rows = write_export(export, data, train=config.split)
         settings = overrides(
-            config, method, model=found.path, data=data, checkpoints=run.checkpoints, problems=rows[TRAIN]
+            config, method, model=model.path, data=data, checkpoints=run.checkpoints, problems=rows[TRAIN]
         )
         command = [python, "-m", MODULE, *settings]
         write_text(data / COMMAND, shlex.join(command) + "\n")
