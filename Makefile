@@ -118,10 +118,10 @@ demo/%/model: | $(READY)
 	  else $(DEMO) train --config examples/maze.toml --method $* --out demo/$*; fi
 
 demo/base/eval.json: | $(READY)
-	@$(DEMO) eval embedded --task maze --set size=7 --count 200 --out demo/base --overwrite >/dev/null
+	@$(DEMO) eval embedded --task maze --set size=7 --problems 200 --out demo/base --overwrite >/dev/null
 
 demo/%/eval.json: demo/%/model
-	@$(DEMO) eval demo/$* --count 200 --overwrite >/dev/null
+	@$(DEMO) eval demo/$* --problems 200 --overwrite >/dev/null
 
 demo-bandit: $(READY)  ## the same without a language model, in numpy alone: seconds
 	$(BIN)/python examples/bandit.py --out bandit

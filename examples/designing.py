@@ -1,6 +1,6 @@
 """The pictures and figures of docs/designing.md, from pools of your own or the three that it shows.
 
-    vpo eval embedded --task maze --set size=9 --answers 3 --pool 30 --count 100 --temperature 1 --out maze
+    vpo eval embedded --task maze --set size=9 --answers 3 --pool 30 --problems 100 --temperature 1 --out maze
     python examples/qa_feedback.py qa_feedback_dev500.jsonl.gz --out qa.jsonl
     python examples/designing.py --maze maze/pool.parquet --ratings topical_chat_usr360.jsonl.gz --qa qa.jsonl \
         --out docs/images

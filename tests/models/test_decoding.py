@@ -295,7 +295,7 @@ def test_a_run_is_the_same_with_prompts_shared(tmp_path, monkeypatch, lora):
         model=model,
         task_settings={"size": 7},
         steps=2,
-        prompts=2,
+        prompts_per_step=2,
         group=4,
         problems=4,
         micro_batch=8,

@@ -125,7 +125,7 @@ def test_eval_writes_a_pool_and_measures_it(tmp_path, capsys):
         "maze",
         "--set",
         "size=7",
-        "--count",
+        "--problems",
         "4",
         "--answers",
         "3",
@@ -146,7 +146,7 @@ def test_eval_writes_a_pool_and_measures_it(tmp_path, capsys):
 
 def test_any_model_with_a_chat_template_is_evaluated(tmp_path, capsys):
     model = save_tiny_model(tmp_path / "llama", "llama")
-    arguments = ["eval", model, "--task", "maze", "--count", "2", "--pool", "2", "--max-tokens", "5"]
+    arguments = ["eval", model, "--task", "maze", "--problems", "2", "--pool", "2", "--max-tokens", "5"]
     assert main([*arguments, "--out", str(tmp_path / "evaluated")]) == 0
     assert "0.0% were given" in capsys.readouterr().out
 

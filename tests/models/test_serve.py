@@ -51,7 +51,7 @@ def address():
 
 def test_a_search_with_a_served_model_samples_and_solves(address, tmp_path):
     request = SearchConfig(
-        model="embedded", endpoint=address, task="maze", task_settings={"size": 7}, count=2, answers=3, iterations=4,
+        model="embedded", endpoint=address, task="maze", task_settings={"size": 7}, problems=2, answers=3, iterations=4,
         strategy="best_of_n", targets=("completion=1",), temperature=1.0,
     )  # fmt: skip
     outcome = search_into(tmp_path / "a", request)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("searches")
-    command = ["search", "embedded", "--task", "maze", "--set", "size=7", "--count", "4", "--target", "gold=1"]
+    command = ["search", "embedded", "--task", "maze", "--set", "size=7", "--problems", "4", "--target", "gold=1"]
     assert main([*command, "--answers", "3", "--iterations", "6", "--out", str(out)]) == 0
     return out
 

@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
 
 ARGUMENTS = [
     *("train", "chat", "--prompts", "prompts.jsonl", "--rewards", "rewards.toml", "--model", "tiny"),
-    *("--steps", "4", "--prompts", "2", "--group", "4", "--max-tokens", "8", "--kl", "0"),
+    *("--steps", "4", "--prompts-per-step", "2", "--group", "4", "--max-tokens", "8", "--kl", "0"),
     *("--learning-rate", "0.001", "--save-every", "2"),
 ]
 
@@ -136,7 +136,7 @@ def test_a_search_whose_rewards_were_changed_does_not_go_on(folder, capsys):
     rewards.write_text('[short]\nkind = "length"\nmost = 6\nunit = "characters"\n')
     search = [
         *("search", "tiny", "--task", "chat", "--set", "prompts=prompts.jsonl", "--set", "rewards=rewards.toml"),
-        *("--target", "short=1", "--iterations", "1", "--count", "1", "--max-tokens", "8", "--no-baseline"),
+        *("--target", "short=1", "--iterations", "1", "--problems", "1", "--max-tokens", "8", "--no-baseline"),
     ]
     assert main(search) == 0, capsys.readouterr().err
     assert main(search) == 0, capsys.readouterr().err  # the same goes on, where there is anything left
@@ -183,7 +183,11 @@ def test_training_goes_on_where_a_judge_has_spent_its_money_and_costs_nothing_ag
     assert Run(folder / "first").notes()["scoring"]["scorers"][1]["rubrics"]["warm"] == "Friendly answers are good."
 
 
-def test_prompts_are_a_number_or_a_file(capsys):
+@pytest.mark.parametrize("given", ["prompts.txt", "32"])
+def test_prompts_are_a_file(given, capsys):
     with pytest.raises(SystemExit):
-        main(["train", "chat", "--prompts", "prompts.txt"])
-    assert "must be a whole number, or a file that ends in .jsonl" in capsys.readouterr().err
+        main(["train", "chat", "--prompts", given])
+    message = (
+        f"must be a file that ends in .jsonl, .jsonl.gz or .parquet, not '{given}'; --prompts-per-step is a number"
+    )
+    assert message in capsys.readouterr().err

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
 def test_the_command_searches_compares_and_draws(tmp_path, capsys):
     out = tmp_path / "out"
-    arguments = ["search", "embedded", "--task", "maze", "--set", "size=7", "--count", "3", "--goal", "gold>=1"]
+    arguments = ["search", "embedded", "--task", "maze", "--set", "size=7", "--problems", "3", "--goal", "gold>=1"]
     arguments += ["--target", "diamond=1", "--iterations", "3", "--answers", "3", "--out", str(out), "--processes", "0"]
     assert main(arguments) == 0
     said = capsys.readouterr().out
@@ -35,17 +35,17 @@ def test_the_command_searches_compares_and_draws(tmp_path, capsys):
     assert main([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["names"] == ["embedded evolve", "embedded best_of_n"]
     assert {path: path.stat().st_mtime_ns for path in out.glob("*/*.jsonl")} == before
-    for changed in (["--seed", "1"], ["--count", "2"], ["--temperature", "1"]):
+    for changed in (["--seed", "1"], ["--problems", "2"], ["--temperature", "1"]):
         assert main([*arguments, *changed]) == 2
         assert "there is another search in it already (it differs in" in capsys.readouterr().err
 
 
 def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, capsys):
     base = str(tmp_path / "base")
-    ask = ["eval", "embedded", "--task", "maze", "--set", "size=7", "--count", "2", "--answers", "1", "--pool", "2"]
+    ask = ["eval", "embedded", "--task", "maze", "--set", "size=7", "--problems", "2", "--answers", "1", "--pool", "2"]
     assert main([*ask, "--out", base]) == 0
     out = tmp_path / "out"
-    assert main(["search", base, "--iterations", "1", "--count", "2", "--no-baseline", "--out", str(out)]) == 0
+    assert main(["search", base, "--iterations", "1", "--problems", "2", "--no-baseline", "--out", str(out)]) == 0
     capsys.readouterr()
     settings = json.loads((out / "base-evolve" / "search.json").read_text())
     assert settings["answers"] == 1
@@ -72,16 +72,16 @@ def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, cap
         (["--jobs", "0"], "jobs must be 1 or more, not 0"),
         (["--limit", "0"], "limit must be greater than 0"),
         (["--temperature", "-1"], "temperature must be 0 or more"),
-        (["--count", "0"], "0"),
+        (["--problems", "0"], "0"),
         (["--reward", "none.py:f"], "there is no file 'none.py'"),
         (
-            ["--endpoint", "http://127.0.0.1:9/v1", "--limit", "2", "--iterations", "1", "--count", "1"],
+            ["--endpoint", "http://127.0.0.1:9/v1", "--limit", "2", "--iterations", "1", "--problems", "1"],
             "none of 1 asks was answered",
         ),
     ],
 )
 def test_bad_input_is_one_line(given, message, tmp_path, capsys):
-    arguments = ["search", "embedded", "--task", "maze", "--set", "size=7", "--count", "1"]
+    arguments = ["search", "embedded", "--task", "maze", "--set", "size=7", "--problems", "1"]
     assert main([*arguments, "--out", str(tmp_path / "o"), *given]) == 2
     said = capsys.readouterr().err
     assert message in said
@@ -95,9 +95,9 @@ def test_searches_over_different_problems_are_not_compared(tmp_path, capsys):
     folders = []
     for size in (7, 9):
         folders.append(str(tmp_path / f"base{size}"))
-        ask = ["eval", "embedded", "--task", "maze", "--set", f"size={size}", "--count", "1", "--answers", "1"]
+        ask = ["eval", "embedded", "--task", "maze", "--set", f"size={size}", "--problems", "1", "--answers", "1"]
         assert main([*ask, "--pool", "1", "--out", folders[-1]]) == 0
-    given = [*folders, "--iterations", "1", "--count", "1", "--no-baseline", "--processes", "0"]
+    given = [*folders, "--iterations", "1", "--problems", "1", "--no-baseline", "--processes", "0"]
     assert main(["search", *given, "--out", str(tmp_path / "out")]) == 2
     assert "the searches are not over the same problems and goals" in capsys.readouterr().err
 

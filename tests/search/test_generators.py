@@ -36,7 +36,7 @@ def test_a_search_behind_an_endpoint_refines_until_it_is_solved(tmp_path):
 
     with endpoint(answer) as (address, seen):
         request = SearchConfig(
-            model="m", endpoint=address, task="maze", task_settings={"size": 7}, count=1, iterations=20,
+            model="m", endpoint=address, task="maze", task_settings={"size": 7}, problems=1, iterations=20,
             temperature=0.3, operators={"fresh": 0.2, "refine": 0.8}, conditions=("completion>=1",),
         )  # fmt: skip
         outcome = search_into(tmp_path / "a", request)
@@ -55,7 +55,7 @@ def test_failed_asks_are_recorded_and_the_search_goes_on(tmp_path):
 
     with endpoint(answer) as (address, _):
         request = SearchConfig(
-            model="m", endpoint=address, task="maze", task_settings={"size": 7}, count=2, iterations=1
+            model="m", endpoint=address, task="maze", task_settings={"size": 7}, problems=2, iterations=1
         )
         writers = pytest.MonkeyPatch()
         writers.setattr("vpo.search.run._writer", lambda *_: writer(address, at_once=1))
@@ -143,7 +143,7 @@ def test_tokens_that_nobody_counts_are_not_counted(usage, tmp_path):
     body["choices"] = [{"index": 0, "finish_reason": "stop", "message": message}]
     with endpoint(lambda request, number: (200, json.dumps(body).encode())) as (address, _):
         request = SearchConfig(
-            model="m", endpoint=address, task="maze", task_settings={"size": 7}, count=1, iterations=1, processes=0
+            model="m", endpoint=address, task="maze", task_settings={"size": 7}, problems=1, iterations=1, processes=0
         )
         outcome = search_into(tmp_path / "a", request)
         again = search_into(tmp_path / "a", replace(request, iterations=2))

@@ -27,7 +27,7 @@ def request(address, **changes):
     return SearchConfig(
         **{
             **{"model": "m", "endpoint": address, "strategy": "openevolve", "task": "maze", "answers": 3},
-            **{"task_settings": {"size": 7}, "count": 1, "iterations": 4, "conditions": ("completion>=1",)},
+            **{"task_settings": {"size": 7}, "problems": 1, "iterations": 4, "conditions": ("completion>=1",)},
             **{"features": ("gold", "diamond"), "limit": 20.0, **changes},
         }
     )
@@ -135,7 +135,7 @@ def test_a_case_that_comes_to_nothing_is_recorded_and_the_others_go_on(tmp_path)
         return "no tags at all" if first else write(["U", "D", "```\nL\n``` R"])
 
     with endpoint(answer) as (address, _):
-        outcome = search_into(tmp_path / "a", request(address, count=2, iterations=2, budget={"answers": 3}))
+        outcome = search_into(tmp_path / "a", request(address, problems=2, iterations=2, budget={"answers": 3}))
     assert outcome.spent["answers"].tolist() == [3, 3]
     assert outcome.failures["LLM returned None response"] == 3
     answers = [row["answer"] for row in lines(tmp_path / "a", CANDIDATES)]

@@ -25,7 +25,7 @@ SMALL = SearchConfig(
     model="embedded",
     task="maze",
     task_settings={"size": 7},
-    count=4,
+    problems=4,
     targets=("gold=1", "diamond=1"),
     answers=3,
     iterations=5,
@@ -142,7 +142,7 @@ def test_a_log_that_is_torn_inside_a_character_is_read(tmp_path):
 @pytest.mark.slow
 def test_kill_9_in_the_middle_and_the_same_in_the_end(tmp_path):
     command = [sys.executable, "-W", "ignore", "-m", "vpo", "search", "embedded", "--task", "maze", "--set", "size=7"]
-    command += ["--count", "6", "--target", "gold=1", "--answers", "3", "--iterations", "25", "--no-baseline"]
+    command += ["--problems", "6", "--target", "gold=1", "--answers", "3", "--iterations", "25", "--no-baseline"]
     command += ["--processes", "1"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen([*command, "--out", "killed"], cwd=tmp_path, env=environment)
@@ -180,14 +180,16 @@ def test_fewer_iterations_are_shown_as_asked_for(whole, tmp_path):
 
 @pytest.mark.parametrize(("unit", "most"), [("answers", 6), ("generations", 2), ("tokens", 60)])
 def test_a_budget_ends_a_case(unit, most, tmp_path):
-    outcome = search_into(tmp_path / "a", replace(SMALL, budget={unit: most}, targets=("gold=1,diamond=1",), count=2))
+    outcome = search_into(
+        tmp_path / "a", replace(SMALL, budget={unit: most}, targets=("gold=1,diamond=1",), problems=2)
+    )
     unsolved = ~np.isfinite(outcome.solved_at[unit])
     assert unsolved.any()
     assert (outcome.spent[unit][unsolved] >= most).all()  # an iteration that is begun is finished
     assert (outcome.spent[unit] < most + 130).all()
     assert outcome.spent["iterations"].max() < 5
     with pytest.raises(ValueError, match=r"there is another search in it already \(it differs in budget\)"):
-        search_into(tmp_path / "a", replace(SMALL, targets=("gold=1,diamond=1",), count=2))
+        search_into(tmp_path / "a", replace(SMALL, targets=("gold=1,diamond=1",), problems=2))
 
 
 def test_a_policy_that_writes_no_answers_is_recorded(tmp_path, monkeypatch):
@@ -229,7 +231,7 @@ def test_a_policy_that_is_told_a_weighting_is_told_the_goal(tmp_path, monkeypatc
 
     monkeypatch.setattr(loop, "request_for_move", lambda *given: stated.append(given[-1]) or ask(*given))
     monkeypatch.setattr(run, "_located", told)
-    search_into(tmp_path / "a", replace(SMALL, answers=1, iterations=1, count=1))
+    search_into(tmp_path / "a", replace(SMALL, answers=1, iterations=1, problems=1))
     assert set(stated) == {(0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)}
 
 

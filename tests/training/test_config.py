@@ -38,7 +38,10 @@ def test_a_config_is_read_back_as_it_was_written(tmp_path):
         ({"precision": "fp8"}, "precision must be one of auto, float32, mixed, bfloat16, not 'fp8'"),
         ({"report_to": ["tensorbord"]}, "report_to must name tensorboard, wandb, trackio, not 'tensorbord'"),
         ({"report_to": "wandb"}, "report_to must be a list of texts, not 'wandb'"),
-        ({"micro_batch": 7}, "micro_batch must divide the 256 rollouts of a step, prompts × group, and 7 does not"),
+        (
+            {"micro_batch": 7},
+            "micro_batch must divide the 256 rollouts of a step, prompts_per_step × group, and 7 does not",
+        ),
         ({"target": {"gold": "much"}}, "target must be a table, not"),
         ({"task_settings": 7}, "task_settings must be a table, not 7"),
     ],

@@ -23,11 +23,11 @@ from vpo.training.runs import Run
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
 TINY = ["--model", "embedded", "--methods", "grpo,vpo_anchored:anchor=0.8", "--rates", "1e-4,2e-4", "--seeds", "2"]
-TINY += ["--steps", "1", "--prompts", "2", "--group", "2", "--problems", "4", "--validation", "3", "--test", "4"]
-TINY += ["--pool", "6"]
+TINY += ["--steps", "1", "--prompts-per-step", "2", "--group", "2", "--problems", "4", "--pool", "6"]
+TINY += ["--validation-problems", "3", "--test-problems", "4"]
 ONE_RUN = MazePlan(
-    size=7, model="embedded", methods=("grpo",), rates=(2e-4,), seeds=1, steps=1, prompts=2, group=2, problems=2,
-    validation=0, test=2, pool=2,
+    size=7, model="embedded", methods=("grpo",), rates=(2e-4,), seeds=1, steps=1, prompts_per_step=2, group=2,
+    problems=2, validation_problems=0, test_problems=2, pool=2,
 )  # fmt: skip
 LETTERS = """
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ def test_everything_is_trained_once_and_shown(tmp_path, capsys):
     assert shown.count("### ") == len(data["tables"])
     assert f"| grpo | 4 | {cost['rows'][0][2]:,} |" in shown
     searches = tmp_path / "searches"
-    search = ["search", str(out), "--count", "2", "--target", "gold=1", "--iterations", "2", "--processes", "0"]
+    search = ["search", str(out), "--problems", "2", "--target", "gold=1", "--iterations", "2", "--processes", "0"]
     assert main([*search, "--no-baseline", "--out", str(searches)]) == 0
     found = json.loads((searches / "results.json").read_text())
     assert found["names"] == [f"{name} evolve" for name in results["names"]]
@@ -129,7 +129,7 @@ def test_everything_is_trained_once_and_shown(tmp_path, capsys):
 
 
 def test_a_run_that_fails_is_named_and_the_others_are_done(tmp_path):
-    plan = replace(ONE_RUN, methods=("goal_conditioned", "grpo"), test=2, pool=3)
+    plan = replace(ONE_RUN, methods=("goal_conditioned", "grpo"), test_problems=2, pool=3)
     with pytest.raises(ValueError, match=r"1 of 4 runs failed: .*goal_conditioned.* never learned to read"):
         reproduce(plan, tmp_path, 2)
     assert (tmp_path / "runs" / "grpo-0.0002-1" / "eval.json").is_file()
@@ -240,7 +240,8 @@ def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, cap
     (tmp_path / "letters.py").write_text(LETTERS)
     model, out = save_tiny_model(tmp_path / "tiny"), tmp_path / "out"
     arguments = ["reproduce", str(tmp_path / "letters.py"), "--small", "--model", str(model), "--methods", "grpo,vpo"]
-    arguments += ["--rates", "1e-4", "--steps", "1", "--prompts", "2", "--group", "2", "--problems", "4", "--test", "3"]
+    arguments += ["--rates", "1e-4", "--steps", "1", "--prompts-per-step", "2", "--group", "2", "--problems", "4"]
+    arguments += ["--test-problems", "3"]
     arguments += ["--pool", "6", "--evaluations", "2", "--max-tokens", "8", "--single-steps", "2"]
     arguments += ["--set-steps", "2", "--out", str(out), "--jobs", "2"]
     assert main(arguments) == 0
@@ -271,7 +272,10 @@ def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, cap
         (["toolrl"], "toolrl needs a language model to start from: give --model"),
         (["toolrl", "--model", "m", "--size", "9"], "reproduce toolrl has no --size"),
         (["toolrl", "--model", "m", "--rates", "1e-5,1e-6"], "toolrl has no validation problems to choose a rate on"),
-        (["toolrl", "--model", "m", "--validation", "9"], "toolrl has no validation problems to choose a rate on"),
+        (
+            ["toolrl", "--model", "m", "--validation-problems", "9"],
+            "toolrl has no validation problems to choose a rate on",
+        ),
         (["toolrl", "--model", "m", "--set-problems", "0"], "set_problems must be 1 or more, not 0"),
         (["maze", "--set-steps", "3"], "reproduce maze has no --set-steps"),
         (["maze", "--data", "there"], "reproduce maze has no settings of the task but --size"),

@@ -94,7 +94,7 @@ def test_a_model_that_reads_weightings_is_told_one(tmp_path):
     asked = json.loads((run.model / "vpo.json").read_text())
     assert asked["target_in_prompt"]
     assert "completion 25%, gold 25%" in asked["example"][0]["content"]  # w*, which evaluation asks for
-    rows = evaluate_into(tmp_path / "evaluated", Request(model=str(run.folder), count=2, pool=2))[1]
+    rows = evaluate_into(tmp_path / "evaluated", Request(model=str(run.folder), problems=2, pool=2))[1]
     assert rows.completions == 4
 
 
@@ -153,7 +153,7 @@ def test_options_come_before_the_file(tmp_path, monkeypatch, capsys):
     )
     assert main(["train", "--config", "run.toml", "--method", "grpo", "--steps", "1", "--json"]) == 0
     config = json.loads(capsys.readouterr().out)["config"]
-    assert (config["method"], config["steps"], config["prompts"]) == ("grpo", 1, 2)
+    assert (config["method"], config["steps"], config["prompts_per_step"]) == ("grpo", 1, 2)
     assert config["method_settings"] == {"answers": 1}  # those of the file are another method's
     assert (tmp_path / "runs" / "maze-grpo" / "model").is_dir()
 
@@ -176,7 +176,7 @@ def test_a_fault_of_a_task_is_not_one_of_the_settings(tmp_path, monkeypatch):
 
 
 def test_rollouts_are_sampled_between_updates_on_the_same(tmp_path):
-    settings = {"steps": 6, "prompts": 2, "group": 2, "micro_batch": 4, "rollouts_every": 2}
+    settings = {"steps": 6, "prompts_per_step": 2, "group": 2, "micro_batch": 4, "rollouts_every": 2}
     train(replace(SMALL, **settings, trainer={"num_iterations": 3}), tmp_path / "run")
     sampled = [json.loads(line)["step"] for line in Run(tmp_path / "run").rollouts.read_text().splitlines()]
     assert sorted(set(sampled)) == [1, 4]
@@ -186,19 +186,19 @@ def test_a_task_of_ones_own_is_trained_evaluated_and_compared_and_may_move(tmp_p
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(OWN_TASK.read_text())
     model = save_tiny_model(tmp_path / "tiny")
-    few = ["--steps", "1", "--prompts", "2", "--group", "2", "--max-tokens", "4"]
+    few = ["--steps", "1", "--prompts-per-step", "2", "--group", "2", "--max-tokens", "4"]
     assert main(["train", "mine.py", "--model", model, *few, "--split", "test"]) == 0
     (run,) = (tmp_path / "runs").iterdir()
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert main(["eval", str(run), "--count", "2", "--pool", "3"]) == 0
+    assert main(["eval", str(run), "--problems", "2", "--pool", "3"]) == 0
     (tmp_path / "mine.py").rename(tmp_path / "moved.py")
     arguments = [
         "eval",
         str(run),
         "--task",
         str(tmp_path / "moved.py"),
-        "--count",
+        "--problems",
         "2",
         "--pool",
         "3",

@@ -82,7 +82,7 @@ def config(tmp_path, data, **settings):
         method_settings={"answers": 3},
         split="test",
         steps=2,
-        prompts=2,
+        prompts_per_step=2,
         group=4,
         problems=2,
         max_tokens=8,

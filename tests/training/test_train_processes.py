@@ -30,7 +30,7 @@ SMALL = TrainConfig(
     task="maze",
     method="gdpo",
     steps=8,
-    prompts=3,
+    prompts_per_step=3,
     group=4,
     problems=10,
     micro_batch=3,
@@ -40,7 +40,7 @@ SMALL = TrainConfig(
     task_settings={"size": 7},
 )
 ARGUMENTS = [
-    *("train", "maze", "--method", "gdpo", "--set", "size=7", "--steps", 8, "--prompts", 3, "--group", 4),
+    *("train", "maze", "--method", "gdpo", "--set", "size=7", "--steps", 8, "--prompts-per-step", 3, "--group", 4),
     *("--problems", 10, "--micro-batch", 3, "--save-every", 3, "--rollouts-every", 1, "--seed", 3, "--out", "run"),
 ]
 
@@ -117,7 +117,7 @@ def complaints(err):
 def test_an_error_in_one_process_ends_all_with_one_line(tmp_path):
     (tmp_path / "mine.py").write_text(OWN_TASK.read_text().replace("    def score(", FAILS))
     model = save_tiny_model(tmp_path / "tiny")
-    few = ["--steps", 2, "--prompts", 2, "--group", 2, "--max-tokens", 4, "--out", "run"]
+    few = ["--steps", 2, "--prompts-per-step", 2, "--group", 2, "--max-tokens", 4, "--out", "run"]
     code, _, err = run("vpo", "train", "mine.py", "--model", model, *few, cwd=tmp_path)
     assert code != 0
     assert complaints(err) == ["vpo: error: the judge is gone"]
@@ -125,12 +125,12 @@ def test_an_error_in_one_process_ends_all_with_one_line(tmp_path):
 
 
 def test_settings_that_do_not_fit_are_one_line(tmp_path):
-    uneven = [*("train", "maze", "--set", "size=7", "--prompts", 3, "--group", 3, "--out", "run")]
+    uneven = [*("train", "maze", "--set", "size=7", "--prompts-per-step", 3, "--group", 3, "--out", "run")]
     code, _, err = run("vpo", *uneven, cwd=tmp_path)
     assert code != 0
     assert complaints(err) == [
-        "vpo: error: 2 processes must share the 9 rollouts of a step, prompts × group, evenly: change prompts, 3, or "
-        "group, 3"
+        "vpo: error: 2 processes must share the 9 rollouts of a step, prompts_per_step × group, evenly: change "
+        "prompts_per_step, 3, or group, 3"
     ]
     assert not (tmp_path / "run").exists()
 
@@ -159,7 +159,7 @@ def test_a_backward_pass_takes_no_more_than_a_process_has(group, micro_batch, tm
     model = save_tiny_model(tmp_path / "tiny")
     monkeypatch.setattr(processes, "count", lambda: 2)
     prompts = 4 if group == 5 else 1 if group == 8 else 3
-    config = replace(SMALL, model=model, prompts=prompts, group=group, micro_batch=None)
+    config = replace(SMALL, model=model, prompts_per_step=prompts, group=group, micro_batch=None)
     assert resolve(config)[0].micro_batch == micro_batch
 
 

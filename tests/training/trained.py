@@ -14,7 +14,7 @@ from vpo.training.watch import Watch
 SMALL = TrainConfig(
     task="maze",
     steps=6,
-    prompts=4,
+    prompts_per_step=4,
     group=4,
     problems=10,
     micro_batch=8,
@@ -24,7 +24,7 @@ SMALL = TrainConfig(
     task_settings={"size": 7},
 )
 ARGUMENTS = [
-    *("maze", "--set", "size=7", "--steps", "6", "--prompts", "4", "--group", "4", "--problems", "10"),
+    *("maze", "--set", "size=7", "--steps", "6", "--prompts-per-step", "4", "--group", "4", "--problems", "10"),
     *("--micro-batch", "8", "--save-every", "2", "--rollouts-every", "2", "--seed", "3"),
 ]
 

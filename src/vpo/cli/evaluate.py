@@ -22,7 +22,7 @@ def add(commands: Commands) -> None:
         "--task", metavar="NAME", help="a name from `vpo tasks`, or a .py file (what the model was trained on)"
     )
     command.add_argument("--split", default="test", help="which problems (test)")
-    command.add_argument("--count", type=int, metavar="N", help="how many problems (all of the split)")
+    command.add_argument("--problems", type=int, metavar="N", help="how many problems (all of the split)")
     add_settings(command)
     command.add_argument("--answers", type=int, metavar="M", help="answers per generation (as trained; else 1)")
     command.add_argument("--pool", type=int, default=30, metavar="N", help="answers per problem, a multiple of M (30)")
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         task=options.task,
         settings=task_settings(options),
         split=options.split,
-        count=options.count,
+        problems=options.problems,
         answers=options.answers,
         pool=options.pool,
         target=None if options.target is None else parse_target(options.target),

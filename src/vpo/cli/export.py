@@ -33,9 +33,9 @@ def add(commands: Commands) -> None:
         help="a setting of the method, such as concentration=0.5; may be given again",
     )
     verl.add_argument("--split", default="train", help="the problems to train on (train)")
-    verl.add_argument("--count", type=int, metavar="N", help="how many of them (all)")
+    verl.add_argument("--problems", type=int, metavar="N", help="how many of them (all)")
     verl.add_argument("--test-split", metavar="SPLIT", help="the problems that verl validates on (none)")
-    verl.add_argument("--test-count", type=int, metavar="N", help="how many of them (all)")
+    verl.add_argument("--test-problems", type=int, metavar="N", help="how many of them (all)")
     verl.add_argument("--group", type=int, default=8, metavar="G", help="rollouts per problem (8)")
     verl.add_argument("--max-tokens", type=int, default=256, metavar="N", help="room for each answer (256)")
     verl.add_argument("--seed", type=int, default=0, help="of weightings that are drawn (0)")
@@ -61,13 +61,13 @@ def run(options: argparse.Namespace) -> int:
     if "data" in settings:
         settings["data"] = absolute(settings["data"])
     task = get(options.name, **settings)
-    if options.test_count is not None and options.test_split is None:
-        raise InputError("test_count needs test_split, the split that it counts")
+    if options.test_problems is not None and options.test_split is None:
+        raise InputError("test_problems needs test_split, the split that it counts")
     if options.test_split == options.split:
         raise InputError(f"test_split must be another than the split that is trained on, not {options.split!r}")
-    counts = {options.split: options.count}
+    counts = {options.split: options.problems}
     if options.test_split:
-        counts[options.test_split] = options.test_count
+        counts[options.test_split] = options.test_problems
     chosen = dict(options.method_set) | ({} if options.answers is None else {"answers": options.answers})
     export = Export(
         task=absolute(options.name) if options.name.endswith(".py") else options.name,

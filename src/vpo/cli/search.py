@@ -58,7 +58,7 @@ def add(commands: Commands) -> None:
     where = command.add_argument_group("where")
     where.add_argument("--task", metavar="NAME", help="a name from `vpo tasks`, or a .py file (as trained)")
     where.add_argument("--split", default="test", help="which problems (test)")
-    where.add_argument("--count", type=int, metavar="N", help="how many problems (all of the split)")
+    where.add_argument("--problems", type=int, metavar="N", help="how many problems (all of the split)")
     add_settings(where)
     where.add_argument("--out", default="searches", metavar="FOLDER", help="for logs and page (searches)")
     where.add_argument("--jobs", type=int, default=1, metavar="N", help="searches at once (1)")
@@ -139,7 +139,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    same = ["iterations", "per_iteration", "task", "split", "count", "parents", "size", "answers", "temperature"]
+    same = ["iterations", "per_iteration", "task", "split", "problems", "parents", "size", "answers", "temperature"]
     same += ["top_p", "batch", "thinking", "seed", "processes", "limit", "endpoint", "backend"]
     return {
         **{name: getattr(options, name) for name in same},

@@ -36,6 +36,12 @@ def add(commands: Commands) -> None:
     what.add_argument("--method", metavar="NAME", help="vpo, grpo, gdpo, max_at_k, … (vpo)")
     what.add_argument("--model", help="folder, run, name on the hub, or `embedded` for the task's own (embedded)")
     add_settings(what, argparse.SUPPRESS)
+    what.add_argument(
+        "--prompts",
+        type=_prompts,
+        metavar="FILE",
+        help="file of the prompts of task chat, .jsonl, .jsonl.gz or .parquet",
+    )
     what.add_argument("--rewards", metavar="FILE", help="TOML file of the rewards of task chat, see docs/rewards.md")
     what.add_argument("--split", help="the problems to train on (train)")
     what.add_argument("--problems", type=int, metavar="N", help="how many of them (all)")
@@ -43,13 +49,7 @@ def add(commands: Commands) -> None:
     what.add_argument("--target", metavar="NAME=W,…", help="the weighting that is deployed (the task's own)")
     how = command.add_argument_group("how long, and how")
     how.add_argument("--steps", type=int, metavar="N", help="of the optimiser (100)")
-    how.add_argument(
-        "--prompts",
-        action="append",
-        type=_prompts,
-        metavar="P",
-        help="problems a step (32); or the file of prompts of task chat; may be given again",
-    )
+    how.add_argument("--prompts-per-step", type=int, metavar="P", help="problems a step (32)")
     how.add_argument("--group", type=int, metavar="G", help="rollouts per problem (8)")
     how.add_argument("--learning-rate", type=float, metavar="RATE", help="1e-4 embedded, 1e-5 LoRA, else 1e-6")
     how.add_argument("--schedule", metavar="NAME", help="of the learning rate (constant_with_warmup)")
@@ -138,11 +138,9 @@ def _settings(given: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     out = given.pop("out", None)
     settings = read_settings(given.pop("config")) if "config" in given else {}
     tables = {table: dict(given.pop(flag, [])) for flag, table in TABLES.items()}
-    for name in ("data", "rewards"):
+    for name in ("data", "prompts", "rewards"):
         if name in given:
             tables["task_settings"][name] = given.pop(name)
-    for prompts in given.pop("prompts", ()):
-        (given if isinstance(prompts, int) else tables["task_settings"])["prompts"] = prompts
     if "answers" in given:
         tables["method_settings"]["answers"] = given.pop("answers")
     if "target" in given:
@@ -198,13 +196,10 @@ def _report_verl(launched: "Launched", *, json: bool) -> int:
     return 0 if not code else 1
 
 
-def _prompts(text: str) -> int | str:
-    """Read how many prompts a step has, or the file that they are in."""
-    if text.endswith(FORMS):
-        return text
-    try:
-        return int(text)
-    except ValueError:
+def _prompts(text: str) -> str:
+    if not text.endswith(FORMS):
         raise argparse.ArgumentTypeError(
-            f"must be a whole number, or a file that ends in {' or '.join(FORMS)}, not {text!r}"
-        ) from None
+            f"must be a file that ends in {', '.join(FORMS[:-1])} or {FORMS[-1]}, not {text!r}; --prompts-per-step is "
+            "a number"
+        )
+    return text

@@ -29,7 +29,7 @@ class Request:
         task: what to ask.
         settings: of the task.
         split: which problems.
-        count: how many of them; all by default.
+        problems: how many of them; all by default.
         answers: m, how many answers a generation is asked for.
         pool: answers per problem.
         target: w*, objective → weight.
@@ -41,7 +41,7 @@ class Request:
     task: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     split: str = "test"
-    count: int | None = None
+    problems: int | None = None
     answers: int | None = None
     pool: int = 30
     target: dict[str, float] | None = None
@@ -55,7 +55,7 @@ def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) ->
     located = locate(request.model, request.task, request.settings)
     model = located.resolve(answers=request.answers, max_tokens=request.max_tokens)
     task, answers = model.task, model.answers
-    problems = task.problems(request.split, count=request.count)
+    problems = task.problems(request.split, count=request.problems)
     sampling = Sampling(max_new_tokens=model.max_tokens * answers, **request.sampling)
     target = request.target or model.format.target or task.target
     tally = Tally(target=target)

@@ -154,7 +154,7 @@ def _problem(outcome: SearchResult, name: str) -> tuple[Task[Any] | None, Any]:
     settings = outcome.settings
     try:
         task: Task[Any] = get(settings["task"], **settings["task_settings"])
-        problems = task.problems(settings["split"], count=settings["count"])
+        problems = task.problems(settings["split"], count=settings["problems"])
     except InputError:  # its data is gone
         return None, None
     return task, next(problem for problem in problems if problem.id == name)

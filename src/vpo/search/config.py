@@ -23,7 +23,7 @@ class SearchConfig:
         task: what to ask.
         task_settings: of the task.
         split: which problems.
-        count: how many of them; all by default.
+        problems: how many of them; all by default.
         answers: m, that a generation is asked for.
         targets, conditions, rewards: goals, each of which is looked for in every problem; the task's own without any.
         operators: of `evolve`, how often each is used.
@@ -44,7 +44,7 @@ class SearchConfig:
     task: str | None = None
     task_settings: Mapping[str, Any] = field(default_factory=dict)
     split: str = "test"
-    count: int | None = None
+    problems: int | None = None
     answers: int | None = None
     targets: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()

@@ -63,7 +63,7 @@ def prepare(request: SearchConfig) -> Parts:
     given = {"targets": request.targets, "conditions": request.conditions, "functions": request.rewards}
     wanted = {kind: list(texts) for kind, texts in given.items()}
     goals = goals_of(task, **wanted)
-    problems = task.problems(request.split, count=request.count)
+    problems = task.problems(request.split, count=request.problems)
     if not problems:
         raise InputError(f"there are no problems in split {request.split!r}")
     for problem in problems:
@@ -78,7 +78,7 @@ def prepare(request: SearchConfig) -> Parts:
     return Parts(
         found,
         task,
-        TaskSource(found.task, found.settings, request.split, request.count, wanted),
+        TaskSource(found.task, found.settings, request.split, request.problems, wanted),
         tuple(SearchProblem(problem, goal) for problem in problems for goal in goals),
         Settings(
             iterations=request.iterations,

@@ -42,7 +42,7 @@ class TrainConfig:
         split: the problems to train on.
         problems: how many of them; all by default.
         steps: of the optimiser.
-        prompts: problems a step.
+        prompts_per_step: problems a step.
         group: G, rollouts per problem.
         micro_batch: rollouts in one backward pass; the gradients of a step are accumulated over them.
         learning_rate: of AdamW.
@@ -74,7 +74,7 @@ class TrainConfig:
     split: str = "train"
     problems: int | None = None
     steps: int = 100
-    prompts: int = 32
+    prompts_per_step: int = 32
     group: int = 8
     micro_batch: int | None = None
     learning_rate: float | None = None
@@ -104,7 +104,15 @@ class TrainConfig:
             value = getattr(self, name)
             if not matches_type(value, kind):
                 raise InputError(f"{name} must be {type_name(kind)}, not {value!r}")
-        positive = ("problems", "steps", "prompts", "micro_batch", "max_tokens", "save_every", "rollouts_every")
+        positive = (
+            "problems",
+            "steps",
+            "prompts_per_step",
+            "micro_batch",
+            "max_tokens",
+            "save_every",
+            "rollouts_every",
+        )
         for name, least in {**dict.fromkeys(positive, 1), "keep_checkpoints": 1, "warmup_steps": 0, "lora": 0}.items():
             value = getattr(self, name)
             if value is not None and value < least:
@@ -127,14 +135,14 @@ class TrainConfig:
                 raise InputError(f"report_to must name {', '.join(TRACKERS)}, not {tracker!r}")
         if self.micro_batch is not None and self.rollouts % self.micro_batch:
             raise InputError(
-                f"micro_batch must divide the {self.rollouts} rollouts of a step, prompts × group, and "
+                f"micro_batch must divide the {self.rollouts} rollouts of a step, prompts_per_step × group, and "
                 f"{self.micro_batch} does not"
             )
 
     @property
     def rollouts(self) -> int:
         """Completions a step."""
-        return self.prompts * self.group
+        return self.prompts_per_step * self.group
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:

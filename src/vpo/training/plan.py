@@ -27,13 +27,13 @@ class Plan:
         rates: learning rates to choose from, for each method, on the validation problems; a single one is taken.
         seeds: how many.
         steps: of training.
-        prompts: problems a step.
+        prompts_per_step: problems a step.
         problems: to train on; 0 for all.
         group: rollouts per problem.
         warmup_steps: over which the rate rises.
         kl: weight of the KL term.
-        validation: problems to choose rates on.
-        test: problems to report on; 0 for all.
+        validation_problems: problems to choose rates on.
+        test_problems: problems to report on; 0 for all.
         pool: answers per problem.
         evaluations: pools of each run, each drawn with a seed of its own.
     """
@@ -44,13 +44,13 @@ class Plan:
     rates: tuple[float, ...]
     seeds: int = 3
     steps: int
-    prompts: int
+    prompts_per_step: int
     problems: int
     group: int = 8
     warmup_steps: int = 10
     kl: float = 0.001
-    validation: int = 0
-    test: int
+    validation_problems: int = 0
+    test_problems: int
     pool: int = 30
     evaluations: int = 1
 
@@ -61,7 +61,13 @@ class Plan:
                 raise InputError(f"{name} must name 1 or more")
             if len(set(getattr(self, name))) < len(getattr(self, name)):
                 raise InputError(f"{name} must name each once, not {', '.join(map(str, getattr(self, name)))}")
-        least = {"seeds": 1, "evaluations": 1, "problems": 0, "test": 0, "validation": 1 if len(self.rates) > 1 else 0}
+        least = {
+            "seeds": 1,
+            "evaluations": 1,
+            "problems": 0,
+            "test_problems": 0,
+            "validation_problems": 1 if len(self.rates) > 1 else 0,
+        }
         for name, bound in least.items():
             if getattr(self, name) < bound:
                 raise InputError(f"{name} must be {bound} or more, not {getattr(self, name)}")
@@ -106,7 +112,7 @@ class Plan:
             model=model,
             task_settings=self.settings,
             steps=self.steps,
-            prompts=self.prompts,
+            prompts_per_step=self.prompts_per_step,
             problems=self.problems or None,
             group=self.group,
             learning_rate=rate,
@@ -143,10 +149,10 @@ class MazePlan(Plan):
     policy_width: int = 192
     rates: tuple[float, ...] = (2.5e-5, 5e-5, 1e-4)
     steps: int = 120
-    prompts: int = 128
+    prompts_per_step: int = 128
     problems: int = 16_000
-    validation: int = 200
-    test: int = 200
+    validation_problems: int = 200
+    test_problems: int = 200
 
     def __post_init__(self) -> None:
         """Refuse a size that no maze has, too."""
@@ -186,7 +192,7 @@ class MazePlan(Plan):
 
     def further(self) -> dict[str, Any]:
         """Return how many rollouts go through a backward pass: fewer where they are longer, for their memory."""
-        return {"micro_batch": min(256 if self.size <= 9 else 128, self.prompts * self.group)}
+        return {"micro_batch": min(256 if self.size <= 9 else 128, self.prompts_per_step * self.group)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,9 +214,9 @@ class LanguagePlan(Plan):
     rates: tuple[float, ...] = (1e-5,)
     seeds: int = 1
     steps: int = 60
-    prompts: int = 32
+    prompts_per_step: int = 32
     problems: int = 0
-    test: int = 0
+    test_problems: int = 0
     evaluations: int = 4
     max_tokens: int = 200
     micro_batch: int = 32
@@ -223,7 +229,7 @@ class LanguagePlan(Plan):
         """Refuse a plan without a model, and rates to choose from, for which there are no problems."""
         if not self.model:
             raise InputError(f"{self.task} needs a language model to start from: give --model")
-        if len(self.rates) > 1 or self.validation:
+        if len(self.rates) > 1 or self.validation_problems:
             raise InputError(f"{self.task} has no validation problems to choose a rate on: give one rate")
         super().__post_init__()
         self.warmup()  # refuses numbers that mean nothing
@@ -264,7 +270,7 @@ class LanguagePlan(Plan):
 
     def further(self) -> dict[str, Any]:
         """Return how long answers may be, and how many rollouts go through a backward pass."""
-        rollouts = self.prompts * self.group
+        rollouts = self.prompts_per_step * self.group
         return {"max_tokens": self.max_tokens, "micro_batch": min(self.micro_batch, rollouts)}
 
 
@@ -292,10 +298,10 @@ SMALL: dict[str, Any] = {
     "rates": (2e-4,),
     "seeds": 1,
     "steps": 10,
-    "prompts": 8,
+    "prompts_per_step": 8,
     "problems": 80,
     "warmup_steps": 3,
-    "test": 20,
+    "test_problems": 20,
     "evaluations": 1,
     "single_steps": 20,
     "set_steps": 10,

@@ -90,7 +90,7 @@ class Job:
             if not outcome.finished:
                 print("it was interrupted", flush=True)
                 sys.exit(1)
-        count = self.plan.validation if self.split == "validation" else self.plan.test
+        count = self.plan.validation_problems if self.split == "validation" else self.plan.test_problems
         for seed, folder in enumerate(self.evaluations):
             if (folder / FACTS).is_file():
                 continue
@@ -99,7 +99,7 @@ class Job:
                 task=self.plan.task,
                 settings=self.plan.settings,
                 split=self.split,
-                count=count or None,
+                problems=count or None,
                 answers=self.answers,
                 pool=self.plan.pool,
                 sampling={"seed": seed},

@@ -100,8 +100,8 @@ def _backward_passes(config: TrainConfig) -> int:
     share, over = divmod(config.rollouts, processes.count())
     if over:
         raise InputError(
-            f"{processes.count()} processes must share the {config.rollouts} rollouts of a step, prompts × group, "
-            f"evenly: change prompts, {config.prompts}, or group, {config.group}"
+            f"{processes.count()} processes must share the {config.rollouts} rollouts of a step, prompts_per_step × "
+            f"group, evenly: change prompts_per_step, {config.prompts_per_step}, or group, {config.group}"
         )
     if share % config.micro_batch:
         raise InputError(
@@ -192,7 +192,7 @@ def in_order(dataset: "Dataset", config: TrainConfig, updates: int) -> "Dataset"
         config: of the run.
         updates: how many updates one batch of rollouts serves.
     """
-    needed = config.prompts * -(-config.steps // updates)
+    needed = config.prompts_per_step * -(-config.steps // updates)
     epochs = -(-needed // len(dataset))
     places = [np.random.default_rng([config.seed, epoch]).permutation(len(dataset)) for epoch in range(epochs)]
     return dataset.select(np.concatenate(places)[:needed])

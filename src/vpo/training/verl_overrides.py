@@ -16,7 +16,7 @@ RENAMED = {
     f"{MODEL}.path": "model",
     f"{MODEL}.lora_rank": "lora",
     "data.train_files": "task",
-    "data.train_batch_size": "prompts",
+    "data.train_batch_size": "prompts_per_step",
     "data.max_response_length": "max_tokens",
     "data.seed": "seed",
     f"{ROLLOUT}.n": "group",
@@ -70,8 +70,10 @@ def overrides(
         problems: how many rows there are to train on.
     """
     check_engine(config)
-    if config.prompts > problems:
-        raise InputError(f"prompts must be at most the {problems} problems under verl, not {config.prompts}")
+    if config.prompts_per_step > problems:
+        raise InputError(
+            f"prompts_per_step must be at most the {problems} problems under verl, not {config.prompts_per_step}"
+        )
     assert config.max_tokens is not None  # all is resolved
     longest = config.max_tokens * method.answers
     fixed = fitting(method, data, stock=is_stock(config.trainer), longest=longest)
@@ -101,7 +103,7 @@ def _of_run(config: TrainConfig, model: str, data: Path, checkpoints: Path, long
     found: dict[str, Any] = {
         f"{MODEL}.path": model,
         "data.train_files": str(data / TRAIN),
-        "data.train_batch_size": config.prompts,
+        "data.train_batch_size": config.prompts_per_step,
         "data.max_response_length": longest,
         "data.seed": config.seed,
         f"{ROLLOUT}.n": config.group,
@@ -136,7 +138,7 @@ def _defaults(config: TrainConfig, data: Path) -> dict[str, Any]:
         f"{ROLLOUT}.name": "vllm",
         f"{ROLLOUT}.tensor_model_parallel_size": 1,
         f"{ROLLOUT}.seed": config.seed,
-        f"{ACTOR}.ppo_mini_batch_size": config.prompts,  # one update a step
+        f"{ACTOR}.ppo_mini_batch_size": config.prompts_per_step,  # one update a step
         f"{ACTOR}.data_loader_seed": config.seed,
         "trainer.n_gpus_per_node": 1,
         "trainer.nnodes": 1,

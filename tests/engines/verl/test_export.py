@@ -141,8 +141,8 @@ def test_wrong_columns_are_one_line(tmp_path):
 
 def test_the_command_writes_the_folder_and_says_what_to_give(tmp_path, capsys):
     out = str(tmp_path / "out")
-    arguments = ["export", "verl", "maze", "--set", "size=7", "--count", "2", "--out", out, "--method", "dr_grpo"]
-    assert main([*arguments, "--test-split", "test", "--test-count", "1", "--json"]) == 0
+    arguments = ["export", "verl", "maze", "--set", "size=7", "--problems", "2", "--out", out, "--method", "dr_grpo"]
+    assert main([*arguments, "--test-split", "test", "--test-problems", "1", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["rows"] == {"train.parquet": 2, "test.parquet": 1}
     assert "algorithm.norm_adv_by_std_in_grpo=false" in data["settings"]
@@ -160,7 +160,7 @@ def test_the_command_writes_the_folder_and_says_what_to_give(tmp_path, capsys):
         (["--method", "random_weighting", "--stock"], "random_weighting draws weightings anew at each step"),
         (["--method", "vpo_anchored", "--stock"], "vpo_anchored pays each answer by itself"),
         (["--method-set", "draws=100", "--stock"], "vpo draws weightings anew at each step"),
-        (["--test-count", "3"], "test_count needs test_split"),
+        (["--test-problems", "3"], "test_problems needs test_split"),
         (["--test-split", "train"], "test_split must be another than the split that is trained on"),
         (["--split", "nowhere"], "split 'nowhere' is not one of maze"),
         (["--target", "silver=1"], "target names 'silver'"),
@@ -168,7 +168,7 @@ def test_the_command_writes_the_folder_and_says_what_to_give(tmp_path, capsys):
     ],
 )
 def test_what_cannot_be_exported_is_one_line_and_leaves_nothing(options, message, tmp_path, capsys):
-    assert main(["export", "verl", "maze", "--count", "2", "--out", str(tmp_path / "out"), *options]) == 2
+    assert main(["export", "verl", "maze", "--problems", "2", "--out", str(tmp_path / "out"), *options]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

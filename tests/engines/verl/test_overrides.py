@@ -32,7 +32,7 @@ def written(method="vpo", trainer=None, method_settings=None, **settings):
 
 
 def test_the_settings_of_a_run_get_the_names_of_verl():
-    found = written(steps=10, prompts=32, group=4, lora=8, seed=3, report_to=["wandb"], schedule="cosine")
+    found = written(steps=10, prompts_per_step=32, group=4, lora=8, seed=3, report_to=["wandb"], schedule="cosine")
     assert found["trainer.total_training_steps"] == "10"
     assert found["trainer.total_epochs"] == "10"  # never too few, whatever verl leaves out
     assert found["data.train_batch_size"] == found[f"{ACTOR}.ppo_mini_batch_size"] == "32"
@@ -123,7 +123,7 @@ def test_settings_of_verl_are_passed_through():
         ({"precision": "bfloat16"}, "precision is not a setting of verl's"),
         ({"rollouts_every": 2}, "rollouts_every is not a setting of verl's"),
         ({"schedule": "linear"}, "schedule must be one of constant_with_warmup, constant, cosine under verl"),
-        ({"prompts": 200}, "prompts must be at most the 100 problems under verl, not 200"),
+        ({"prompts_per_step": 200}, "prompts_per_step must be at most the 100 problems under verl, not 200"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused_with_the_reason(settings, message):
