@@ -73,7 +73,7 @@ def test_a_port_that_is_taken_is_said(address, capsys):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["embedded", *MAZE, "--engine", "llama.cpp"], "engine must be transformers or vllm, not 'llama.cpp'"),
+        (["embedded", *MAZE, "--generator", "llama.cpp"], "generator must be transformers or vllm, not 'llama.cpp'"),
         (["nowhere", "--task", "maze"], "there is no such folder (of a model)"),
         (["embedded"], "task must be given for the embedded model"),
         (["embedded", *MAZE, "--port", "99999"], "cannot listen on 127.0.0.1:99999"),

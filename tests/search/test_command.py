@@ -62,7 +62,12 @@ def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, cap
         (["--operators", "regrow=much"], "operators must be written NAME=SHARE"),
         (["--operators", "extend", "--answers", "1"], "operator extend needs a policy that is asked for 2 or more"),
         (["--strategy", "openevolve"], "strategy openevolve needs an endpoint: serve the model by vpo serve"),
-        (["--backend", "llama.cpp"], "backend must be transformers or vllm, not 'llama.cpp'"),
+        (["--generator", "llama.cpp"], "generator must be one of transformers, vllm, endpoint, not 'llama.cpp'"),
+        (["--generator", "endpoint"], "generator endpoint needs the URL of one: give --endpoint URL"),
+        (
+            ["--generator", "vllm", "--endpoint", "http://127.0.0.1:9/v1"],
+            "endpoint http://127.0.0.1:9/v1 needs generator endpoint, not vllm",
+        ),
         (["--features", "golf"], "features names 'golf', and the objectives are completion"),
         (["--parents", "best"], "parents must be chosen by"),
         (["--per-iteration", "4", "--answers", "3"], "per_iteration must be a multiple of the 3 answers"),

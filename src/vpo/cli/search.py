@@ -78,8 +78,13 @@ def add(commands: Commands) -> None:
         "--processes", type=int, default=2, metavar="N", help="that score; 0: this one, without a limit (2)"
     )
     how.add_argument("--limit", type=float, default=60.0, metavar="SECONDS", help="to score, and for an answer (60)")
-    how.add_argument("--backend", default="transformers", metavar="NAME", help="transformers or vllm (transformers)")
-    how.add_argument("--endpoint", metavar="URL", help="an OpenAI-compatible one that has the models")
+    how.add_argument(
+        "--generator",
+        default="",
+        metavar="NAME",
+        help="transformers, vllm or endpoint (transformers; with --endpoint, endpoint)",
+    )
+    how.add_argument("--endpoint", metavar="URL", help="of an OpenAI-compatible server that has the models")
     add_json(command)
     command.set_defaults(run=run)
 
@@ -140,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     same = ["iterations", "per_iteration", "task", "split", "problems", "parents", "size", "answers", "temperature"]
-    same += ["top_p", "batch", "thinking", "seed", "processes", "limit", "endpoint", "backend"]
+    same += ["top_p", "batch", "thinking", "seed", "processes", "limit", "endpoint", "generator"]
     return {
         **{name: getattr(options, name) for name in same},
         "max_tokens": options.max_tokens,

@@ -20,7 +20,9 @@ def add(commands: Commands) -> None:
     command.add_argument("model", metavar="MODEL", help="run, folder of a model, or `embedded` for the task's own")
     command.add_argument("--task", metavar="NAME", help="whose embedded policy to serve")
     add_settings(command)
-    command.add_argument("--engine", default="transformers", metavar="NAME", help="transformers or vllm (transformers)")
+    command.add_argument(
+        "--generator", default="transformers", metavar="NAME", help="transformers or vllm (transformers)"
+    )
     command.add_argument("--host", default="127.0.0.1", help="to listen on (127.0.0.1)")
     command.add_argument("--port", type=int, default=8000, help="to listen on (8000)")
     command.set_defaults(run=run)
@@ -41,4 +43,4 @@ def run(options: argparse.Namespace) -> int:
         again = shlex.join(["vpo", "search", options.model, *given, "--endpoint", address])
         print(f"{name} is served at {address}; search with it: {again}", file=sys.stderr, flush=True)
 
-    return serve(located, name, options.engine, options.host, options.port, ready)
+    return serve(located, name, options.generator, options.host, options.port, ready)

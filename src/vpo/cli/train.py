@@ -63,7 +63,10 @@ def add(commands: Commands) -> None:
     machine = command.add_argument_group("on which machine")
     machine.add_argument("--micro-batch", type=int, metavar="N", help="rollouts in a backward pass (G; embedded: all)")
     machine.add_argument("--precision", metavar="NAME", help="auto, float32, mixed or, with --lora, bfloat16 (auto)")
-    machine.add_argument("--vllm", metavar="MODE", help="off, colocate or server (off)")
+    machine.add_argument("--generator", metavar="NAME", help="of the rollouts: transformers or vllm (transformers)")
+    machine.add_argument(
+        "--vllm-mode", metavar="MODE", help="vLLM in this process (colocate) or a server that runs already (server)"
+    )
     log = command.add_argument_group("what to keep")
     log.add_argument("--save-every", type=int, metavar="N", help="steps between checkpoints (20)")
     log.add_argument("--keep-checkpoints", type=int, metavar="N", help="how many stay (2)")

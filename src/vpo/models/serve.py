@@ -19,34 +19,34 @@ from pathlib import Path
 from vpo.models.locate import Located
 from vpo.util.errors import InputError
 
-ENGINES = {"transformers": "fastapi", "vllm": "vllm"}  # and a package that tells whether they can run
+GENERATORS = {"transformers": "fastapi", "vllm": "vllm"}  # and a package that tells whether they can run
 STARTING = 600.0  # seconds for a server to load a model
 ENDING = 10.0
 PR_SET_PDEATHSIG = 1  # of prctl
 
 
-def serve(located: Located, name: str, engine: str, host: str, port: int, ready: Callable[[], None]) -> int:
+def serve(located: Located, name: str, generator: str, host: str, port: int, ready: Callable[[], None]) -> int:
     """Serve a model until somebody stops it, and return the exit code of the server.
 
     Args:
         located: the model.
         name: by which it is asked for.
-        engine: "transformers" or "vllm".
+        generator: what answers, "transformers" or "vllm".
         host: to listen on.
         port: to listen on.
         ready: called once the server answers.
     """
-    if engine not in ENGINES:
-        raise InputError(f"engine must be {' or '.join(ENGINES)}, not {engine!r}")
-    if importlib.util.find_spec(ENGINES[engine]) is None:
-        wanted = "'vpo[serve]'" if engine == "transformers" else "vllm"
-        raise InputError(f"engine {engine} needs packages that are not here: pip install {wanted}")
+    if generator not in GENERATORS:
+        raise InputError(f"generator must be {' or '.join(GENERATORS)}, not {generator!r}")
+    if importlib.util.find_spec(GENERATORS[generator]) is None:
+        wanted = "'vpo[serve]'" if generator == "transformers" else "vllm"
+        raise InputError(f"generator {generator} needs packages that are not here: pip install {wanted}")
     _check_port(host, port)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / name
         _sampling_copy(Path(located.path), folder)
         process = subprocess.Popen(
-            _command(engine, name, host, port), cwd=place, env=_environment(), preexec_fn=_end_with_parent
+            _command(generator, name, host, port), cwd=place, env=_environment(), preexec_fn=_end_with_parent
         )
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _stop)
@@ -100,9 +100,9 @@ def _sampling_copy(model: Path, folder: Path) -> None:
     (folder / path.name).write_text(json.dumps({**settings, "do_sample": True}), encoding="utf-8")
 
 
-def _command(engine: str, name: str, host: str, port: int) -> list[str]:
+def _command(generator: str, name: str, host: str, port: int) -> list[str]:
     where = ["--host", host, "--port", str(port)]
-    if engine == "vllm":
+    if generator == "vllm":
         return [_program("vllm"), "serve", f"./{name}", "--served-model-name", name, *where]
     import torch
 

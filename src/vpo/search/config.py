@@ -7,7 +7,7 @@ from typing import Any
 from vpo.util.errors import InputError
 
 STRATEGIES = ("best_of_n", "evolve", "openevolve")
-BACKENDS = ("transformers", "vllm")
+GENERATORS = ("transformers", "vllm", "endpoint")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +17,9 @@ class SearchConfig:
     Attributes:
         model: a run, an evaluation of a model, a folder, a name on the hub, or "embedded"; at an endpoint it is asked
             for by the name of its folder, as `vpo serve` has it, or by any other name that the endpoint knows.
-        endpoint: the address of an OpenAI-compatible one; without it the model is loaded here.
-        backend: what writes here, "transformers" or "vllm".
+        generator: what samples the answers: "transformers" or "vllm" in this process, or an "endpoint"; by default the
+            endpoint where one is given, else transformers.
+        endpoint: the URL of an OpenAI-compatible one.
         strategy: by name.
         task: what to ask.
         task_settings: of the task.
@@ -38,8 +39,8 @@ class SearchConfig:
     """
 
     model: str
+    generator: str = ""
     endpoint: str | None = None
-    backend: str = "transformers"
     strategy: str = "evolve"
     task: str | None = None
     task_settings: Mapping[str, Any] = field(default_factory=dict)
@@ -69,8 +70,14 @@ class SearchConfig:
         """Refuse a strategy that is not there."""
         if self.strategy not in STRATEGIES:
             raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}, not {self.strategy!r}")
-        if self.backend not in BACKENDS:
-            raise InputError(f"backend must be {' or '.join(BACKENDS)}, not {self.backend!r}")
+        if not self.generator:
+            object.__setattr__(self, "generator", "transformers" if self.endpoint is None else "endpoint")
+        if self.generator not in GENERATORS:
+            raise InputError(f"generator must be one of {', '.join(GENERATORS)}, not {self.generator!r}")
+        if self.generator == "endpoint" and self.endpoint is None:
+            raise InputError("generator endpoint needs the URL of one: give --endpoint URL")
+        if self.generator != "endpoint" and self.endpoint is not None:
+            raise InputError(f"endpoint {self.endpoint} needs generator endpoint, not {self.generator}")
         if self.endpoint is not None and self.thinking:
             raise InputError("thinking cannot be asked of an endpoint: it is a setting of its server")
         if self.strategy == "openevolve" and (self.operators is not None or "tokens" in self.budget):

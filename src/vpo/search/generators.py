@@ -75,7 +75,7 @@ class VllmGenerator:
         try:
             from vllm import LLM
         except ImportError:
-            raise InputError("backend vllm needs vLLM: pip install vllm, or leave it to transformers") from None
+            raise InputError("generator vllm needs vLLM: pip install vllm, or leave it to transformers") from None
         self.model, self.sampling = LLM(model=path), sampling
 
     def write(self, asks: Sequence[GenerationRequest], seed: int) -> list[Generation]:

@@ -233,7 +233,7 @@ def _served_name(request: SearchConfig) -> str:
 def _writer_kind(request: SearchConfig) -> type[EndpointGenerator | VllmGenerator | TransformersGenerator]:
     if request.endpoint is not None:
         return EndpointGenerator
-    return VllmGenerator if request.backend == "vllm" else TransformersGenerator
+    return VllmGenerator if request.generator == "vllm" else TransformersGenerator
 
 
 def _writer(request: SearchConfig, found: Located, sampling: Sampling) -> Generator:

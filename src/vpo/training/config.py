@@ -25,7 +25,8 @@ from vpo.models.locate import EMBEDDED
 from vpo.util.errors import InputError, nearest
 from vpo.util.type_checks import matches_type, type_name
 
-VLLM = ("off", "colocate", "server")
+GENERATORS = ("transformers", "vllm")
+VLLM_MODES = ("colocate", "server")
 PRECISIONS = ("auto", "float32", "mixed", "bfloat16")
 TRACKERS = ("tensorboard", "wandb", "trackio")
 ENGINES = ("trl", "verl")
@@ -53,7 +54,8 @@ class TrainConfig:
         top_p: of the rollouts.
         max_tokens: after m times as many a completion is cut off.
         lora: rank of a low-rank adapter that is trained in place of all weights; 0 for none.
-        vllm: who generates: "off" for transformers; vLLM inside this process ("colocate") or as a "server".
+        generator: what samples the rollouts: "transformers" or "vllm".
+        vllm_mode: vLLM inside this process ("colocate", the default) or a "server" that runs already.
         precision: "float32"; "mixed" (weights in float32, products in bf16); "bfloat16" (weights too, those of
             an adapter apart: for LoRA alone); "auto" is mixed on a GPU that has bf16, else float32.
         seed: of everything.
@@ -85,7 +87,8 @@ class TrainConfig:
     top_p: float = 1.0
     max_tokens: int | None = None
     lora: int = 0
-    vllm: str = "off"
+    generator: str = "transformers"
+    vllm_mode: str | None = None
     precision: str = "auto"
     seed: int = 0
     save_every: int = 20
@@ -127,9 +130,14 @@ class TrainConfig:
             raise InputError(f"top_p must be greater than 0 and at most 1, not {self.top_p}")
         if not 0 <= self.seed < 2**32:
             raise InputError(f"seed must lie in 0..{2**32 - 1}, not {self.seed}")
-        for name, allowed in (("vllm", VLLM), ("precision", PRECISIONS), ("engine", ENGINES)):
+        chosen = {"generator": GENERATORS, "vllm_mode": (*VLLM_MODES, None), "precision": PRECISIONS, "engine": ENGINES}
+        for name, allowed in chosen.items():
             if getattr(self, name) not in allowed:
-                raise InputError(f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}")
+                raise InputError(
+                    f"{name} must be one of {', '.join(filter(None, allowed))}, not {getattr(self, name)!r}"
+                )
+        if self.vllm_mode is not None and self.generator != "vllm":
+            raise InputError(f"vllm_mode needs generator vllm, not {self.generator}")
         for tracker in self.report_to:
             if tracker not in TRACKERS:
                 raise InputError(f"report_to must name {', '.join(TRACKERS)}, not {tracker!r}")

@@ -32,8 +32,7 @@ RENAMED = {
     "lr_scheduler_type": "schedule",
     "beta": "kl",
     "max_completion_length": "max_tokens",
-    "use_vllm": "vllm",
-    "vllm_mode": "vllm",
+    "use_vllm": "generator",
     "bf16": "precision",
     "fp16": "precision",
     "save_steps": "save_every",
@@ -83,9 +82,9 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
         "disable_tqdm": True,  # `Watch` has a bar of its own
         "use_cpu": not on_gpu,
     }
-    if config.vllm != "off":
-        check_installed("vllm", f"vllm {config.vllm!r}", extra=None)
-        settings |= {"use_vllm": True, "vllm_mode": config.vllm}
+    if config.generator == "vllm":
+        check_installed("vllm", "generator vllm", extra=None)
+        settings |= {"use_vllm": True, "vllm_mode": config.vllm_mode or "colocate"}
     try:
         return grpo_config(reward, **settings | config.trainer)
     except (ValueError, TypeError) as error:

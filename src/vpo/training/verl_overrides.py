@@ -37,7 +37,7 @@ RENAMED = {
 }
 # Settings of `TrainConfig` that verl has others for, which are not the same thing.
 NOT_VERLS = {
-    "vllm": f"verl generates with what {ROLLOUT}.name says",
+    "generator": f"verl generates with what {ROLLOUT}.name says",
     "precision": f"verl has {ACTOR}.fsdp_config.dtype and others",
     "rollouts_every": "verl has trainer.rollout_data_dir",
 }

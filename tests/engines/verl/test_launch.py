@@ -122,7 +122,7 @@ def test_verl_does_not_outlive_what_launched_it(tmp_path):
     ("options", "message"),
     [
         (["--python", "/nowhere/python"], "/nowhere/python: there is no such Python (with verl)"),
-        (["--vllm", "server"], "vllm is not a setting of verl's"),
+        (["--generator", "vllm"], "generator is not a setting of verl's"),
         (["--trainer-set", "actor_rollout_ref.rollout.n=2"], "set group of the run, not actor_rollout_ref.rollout.n"),
         (["--prompts-per-step", "64"], "prompts_per_step must be at most the 40 problems under verl, not 64"),
         (["--engine", "openrlhf"], "engine must be one of trl, verl, not 'openrlhf'"),

@@ -119,7 +119,7 @@ def test_settings_of_verl_are_passed_through():
             "gdpo looks at the rewards of a whole group, and verl asks a reward function for one completion at a time: "
             "leave trainer.v1.trainer_mode at vpo, the plugin's",
         ),
-        ({"vllm": "colocate"}, "vllm is not a setting of verl's"),
+        ({"generator": "vllm"}, "generator is not a setting of verl's"),
         ({"precision": "bfloat16"}, "precision is not a setting of verl's"),
         ({"rollouts_every": 2}, "rollouts_every is not a setting of verl's"),
         ({"schedule": "linear"}, "schedule must be one of constant_with_warmup, constant, cosine under verl"),
