@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpo import best_at_k
+from vpo import best_at_k, write_pool
 from vpo.cli.main import main
-from vpo.evaluation.eval_folder import FACTS, POOL, oracle_of, read_evaluation, write_answers, write_facts
+from vpo.evaluation.eval_folder import FACTS, POOL, new_pool_path, oracle_of, read_evaluation, write_facts
 from vpo.evaluation.measure import compare
 from vpo.report.curves import curves_of
 from vpo.tasks.maze import MazeTask
@@ -34,7 +34,7 @@ def make_evaluation(folder, seed, answers, **facts):
         for problem in PROBLEMS
         for place in range(6)
     ]
-    write_answers(folder, rows)
+    write_pool(new_pool_path(folder), rows)
     known = {"task": "maze", "task_settings": {"size": 7}, "split": "test", "problems": 5, "target": WEIGHTS}
     write_facts(folder, {**known, **facts})
     return str(folder)
@@ -178,7 +178,7 @@ def test_an_evaluation_is_not_overwritten_unless_asked_and_is_whole_or_absent(ru
         check_free(folder, overwrite=False)
     check_free(folder, overwrite=True)
     with pytest.raises(ValueError, match="a pool must hold 1 or more rows"):
-        write_answers(folder, [])
+        write_pool(new_pool_path(folder), [])
     assert not (folder / FACTS).exists()
     with pytest.raises(ValueError, match="there is an evaluation already"):  # its pool is there
         check_free(folder, overwrite=False)

@@ -129,12 +129,12 @@ BAD = [
     (["[" * 100_000 + "\n"], r"pool.jsonl:1: the line is not JSON"),
     ([{"problem": "p"}], "pool.jsonl:1: the row has no 'generation'"),
     ([row(problem=None)], "pool.jsonl:1: the row has no 'problem'"),
-    ([row(problem=True)], "pool.jsonl:1: problem must be text or a whole number, not True"),
-    ([row(problem=1.5)], "pool.jsonl:1: problem must be text or a whole number, not 1.5"),
-    ([row(position=0)], r"pool.jsonl:1: position must be a whole number in 1\.\.10000, not 0"),
-    ([row(position=1.5)], "position must be a whole number"),
-    ([row(position="1")], "position must be a whole number"),
-    ([row(position=10**9)], r"position must be a whole number in 1\.\.10000, not 1000000000"),
+    ([row(problem=True)], "pool.jsonl:1: problem must be text or an integer, not True"),
+    ([row(problem=1.5)], "pool.jsonl:1: problem must be text or an integer, not 1.5"),
+    ([row(position=0)], r"pool.jsonl:1: position must be an integer in 1\.\.10000, not 0"),
+    ([row(position=1.5)], "position must be an integer"),
+    ([row(position="1")], "position must be an integer"),
+    ([row(position=10**9)], r"position must be an integer in 1\.\.10000, not 1000000000"),
     ([row(position=2, answers=1)], r"position must lie in 1\.\.1 \(answers\), not 2"),
     ([row(), row(position=2, gold=float("nan"))], r"pool.jsonl:2: scores\['gold'\] must be a finite number, not nan"),
     ([row(gold=float("inf"))], r"scores\['gold'\] must be a finite number, not inf"),
@@ -144,11 +144,11 @@ BAD = [
     ([{**row(), "scores": {}}], "scores must map 1 or more objectives to numbers, not {}"),
     ([{**row(), "scores": [1, 2]}], "scores must map 1 or more objectives to numbers"),
     ([row(), {**row(position=2), "scores": {"gold": 1}}], "pool.jsonl:2: scores must have the objectives .* not gold"),
-    ([row(), row()], "pool.jsonl:2: position 1 of generation '0' stands in line 1 already"),
+    ([row(), row()], "pool.jsonl:2: position 1 of generation '0' is in line 1 already"),
     ([row(solved=True), row(position=2)], "solved must be in every row or in none: line 1 has it, line 2 does not"),
     ([row(), row(position=2, tokens=3)], "tokens must be in every row or in none: line 2 has it, line 1 does not"),
     ([row(solved="yes")], "solved must be true or false, not 'yes'"),
-    ([row(tokens=0)], "tokens must be a whole number"),
+    ([row(tokens=0)], "tokens must be an integer"),
     ([row(tokens=3), row(position=2, tokens=4)], "tokens must be the same in every row of generation '0', 3, not 4"),
     ([row(answers=3), row(position=2)], "answers must be the same in every row of generation '0', 3, not None"),
     ([row(answer=5)], "answer must be text, not 5"),
@@ -241,7 +241,7 @@ def test_numpy_numbers_are_written(tmp_path):
 
 
 def test_what_would_not_be_read_is_not_written(tmp_path):
-    with pytest.raises(ValueError, match="row 2: position 1 of generation '0' stands in line 1 already"):
+    with pytest.raises(ValueError, match="row 2: position 1 of generation '0' is in line 1 already"):
         write_pool(tmp_path / "pool.jsonl", [row(), row()])
     with pytest.raises(ValueError, match="row 2: solved must be in every row or in none"):
         write_pool(tmp_path / "pool.jsonl", [row(solved=True), row(position=2)])
@@ -260,5 +260,5 @@ def test_a_malformed_row_of_parquet_is_reported_with_its_number(tmp_path):
 
     rows = [row(), row(position=0)]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "pool.parquet")
-    with pytest.raises(ValueError, match=r"pool.parquet:2: position must be a whole number"):
+    with pytest.raises(ValueError, match=r"pool.parquet:2: position must be an integer"):
         read_pool(tmp_path / "pool.parquet")

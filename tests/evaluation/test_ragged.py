@@ -33,7 +33,7 @@ def completions(tmp_path):
 def test_a_completion_of_unknown_score_is_left_out_and_counted(tmp_path, completions, capsys):
     pool_path = str(tmp_path / "pool.parquet")
     assert main(["score", FILE, str(completions), "--out", pool_path, "--answers", "2"]) == 0
-    assert "3 completions, 1 of them left out as their scores cannot be known, 4 answers" in capsys.readouterr().out
+    assert "3 completions, 1 of them skipped as their scores are unknown, 4 answers" in capsys.readouterr().out
     pool = read_pool(pool_path)
     assert pool.objectives is None
     assert pool.problems["b2"].scores_nD.tolist() == [[1, 1], [1, 0]]
@@ -41,6 +41,15 @@ def test_a_completion_of_unknown_score_is_left_out_and_counted(tmp_path, complet
     assert pool.problems["b4"].scores_nD.tolist() == [[1, 1, 1, 0], [0, 0, 0, 0]]
     assert main(["measure", pool_path]) == 0
     assert main(["diagnose", pool_path]) == 0
+
+
+def test_completions_of_unknown_score_alone_are_no_pool(tmp_path, capsys):
+    path = tmp_path / "completions.jsonl"
+    path.write_text(json.dumps({"problem": "b2", "completion": write(["?"])}) + "\n")
+    out = tmp_path / "pool.jsonl"
+    assert main(["score", FILE, str(path), "--out", str(out)]) == 2
+    assert "the scores of all 1 completions are unknown: see vpo doctor" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_means_are_over_the_answers_that_have_the_objective(tmp_path, completions, capsys):

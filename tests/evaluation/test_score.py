@@ -29,10 +29,7 @@ def test_completions_become_a_pool(tmp_path, completions, capsys):
     pool_path = str(tmp_path / "pool.parquet")
     assert main(["score", "maze", str(completions), "--out", pool_path, *ARGUMENTS]) == 0
     said = capsys.readouterr().out
-    assert (
-        "6 completions, 18 answers: 66.7% were given, 66.7% could be read, 16.7% repeat an earlier one of their set"
-        in said
-    )
+    assert "6 completions, 18 answers: 66.7% present, 66.7% readable, 16.7% repeat an earlier one of their set" in said
     assert f"next: vpo measure {pool_path}" in said
     pool = read_pool(pool_path)
     assert len(pool.problems) == 3
@@ -66,7 +63,7 @@ def test_the_pool_lies_beside_the_completions_and_unreadable_answers_are_counted
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert main(["score", "maze", str(path), "--answers", "3"]) == 0
     said = capsys.readouterr().out
-    assert "100.0% were given, 0.0% could be read, 0.0% repeat" in said
+    assert "100.0% present, 0.0% readable, 0.0% repeat" in said
     written = [json.loads(line) for line in (tmp_path / "mine.pool.jsonl").read_text().splitlines()]
     assert [row["answer"] for row in written] == ["foo", "bar", "\\ud800"]
     assert {row["generation"] for row in written} == {"first"}
@@ -89,18 +86,18 @@ def test_the_next_step_names_the_target_of_the_task(tmp_path, capsys):
         ({"problem": 0}, "completions.jsonl:1: completion must be text, not NoneType"),
         (
             {"problem": 100, "completion": "x"},
-            "completions.jsonl:1: problem must be an id, or a place in 0..99 of the split, not 100",
+            "completions.jsonl:1: problem must be an id, or an index in 0..99 of the split, not 100",
         ),
-        ({"problem": "x", "completion": "x"}, "problem must be an id, or a place in 0..99 of the split, not 'x'"),
+        ({"problem": "x", "completion": "x"}, "problem must be an id, or an index in 0..99 of the split, not 'x'"),
         (
             {"problem": 0, "completion": "x", "answers": 0},
-            "completions.jsonl:1: answers must be a whole number in 1..10000, not 0",
+            "completions.jsonl:1: answers must be an integer in 1..10000, not 0",
         ),
         ({"problem": [0], "completion": "x"}, "completions.jsonl:1: problem must be an id"),
         ({"problem": True, "completion": "x"}, "problem must be an id"),
-        ({"problem": 0, "completion": "x", "answers": 10**9}, "answers must be a whole number in 1..10000"),
-        ({"problem": 0, "completion": "x", "answers": True}, "answers must be a whole number"),
-        ({"problem": 0, "completion": "x", "tokens": "many"}, "completions.jsonl:1: tokens must be a whole number"),
+        ({"problem": 0, "completion": "x", "answers": 10**9}, "answers must be an integer in 1..10000"),
+        ({"problem": 0, "completion": "x", "answers": True}, "answers must be an integer"),
+        ({"problem": 0, "completion": "x", "tokens": "many"}, "completions.jsonl:1: tokens must be an integer"),
         ({"problem": 0, "completion": "x", "generation": [1]}, "completions.jsonl:1: generation must be text"),
         ([1], "a row must be an object with problem and completion"),
         (None, "the file must hold 1 or more completions, and has none"),

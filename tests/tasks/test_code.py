@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.tasks import code_rows
 from tests.tasks.watched import WatchedSandbox, only, task_on
 from vpo import set_reward
-from vpo.evaluation.score import Completion, Tally, scored_rows
+from vpo.evaluation.score import Completion, score_completions
+from vpo.evaluation.scored import ScoreCounts
 from vpo.sandbox.verdicts import Case, Outcome, Verdict
 from vpo.tasks.answers import write
 from vpo.tasks.code import CodeTask
@@ -217,22 +218,25 @@ def test_a_pool_of_code_is_ragged_and_leaves_out_what_is_not_known(tmp_path):
     rows = [code_rows.mbppplus_row(), code_rows.mbppplus_row(task_id="Mbpp/9002", plus_input=[])]
     task = task_on(tmp_path, rows)
     large, small = task.problems()
-    tally = Tally(target=task.target)
+    counts = ScoreCounts()
     completions = [
         Completion(large, write([fenced(ADD), "x"]), 2, {"generation": 0}),
         Completion(small, write([fenced(ADD), fenced(f"{ADD}# BROKEN")]), 2, {"generation": 0}),
         Completion(small, write([fenced(ADD), fenced("pass")]), 2, {"generation": 1}),
     ]
-    found = list(scored_rows(task, completions, tally))
+    found = []
+    for each in score_completions(task, completions):
+        counts.add(each)
+        found += each.rows
     assert [(row["problem"], len(row["scores"]), row["solved"]) for row in found] == [
         ("Mbpp/9001", 16, True),
         ("Mbpp/9001", 16, False),
         ("Mbpp/9002", 2, True),
         ("Mbpp/9002", 2, False),
     ]
-    assert (tally.completions, tally.unknown, tally.answers) == (3, 1, 4)
-    assert tally.data()["mean"]["test_16"] == 0.5
-    assert tally.data()["mean"]["test_1"] == 0.5
+    assert (counts.completions, counts.unknown, counts.answers) == (3, 1, 4)
+    assert counts.data()["mean"]["test_16"] == 0.5
+    assert counts.data()["mean"]["test_1"] == 0.5
 
 
 def test_what_is_imported_from_the_future_comes_before_the_prompt(tmp_path):
@@ -252,4 +256,4 @@ def test_contests_are_no_test(tmp_path):
 
 def test_where_nothing_is_known_nothing_is_said():
     with pytest.raises(ValueError, match="the scores of all 3 completions are unknown: see vpo doctor"):
-        Tally(completions=3, unknown=3).data()
+        ScoreCounts(completions=3, unknown=3).data()

@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tests.engines.tiny import save_tiny_model
 from tests.training.trained import ARGUMENTS, SMALL, assert_same, result, train_whole
 from vpo.cli.main import main
-from vpo.evaluation.evaluate import Request, evaluate_into
+from vpo.evaluation.evaluate import EvalConfig, evaluate_into
 from vpo.models.locate import locate
 from vpo.tasks.maze import MazeTask
 from vpo.training.config import config_of, read_settings
@@ -94,8 +94,8 @@ def test_a_model_that_reads_weightings_is_told_one(tmp_path):
     asked = json.loads((run.model / "vpo.json").read_text())
     assert asked["target_in_prompt"]
     assert "completion 25%, gold 25%" in asked["example"][0]["content"]  # w*, which evaluation asks for
-    rows = evaluate_into(tmp_path / "evaluated", Request(model=str(run.folder), problems=2, pool=2))[1]
-    assert rows.completions == 4
+    counts = evaluate_into(tmp_path / "evaluated", EvalConfig(model=str(run.folder), problems=2, pool=2))[1]
+    assert counts.completions == 4
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "llama"])

@@ -42,15 +42,16 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Evaluate a model and print what was found."""
     from vpo.core.targets import parse_target
-    from vpo.evaluation.comparison_text import comparison_text, tally_text
+    from vpo.evaluation.comparison_text import comparison_text
     from vpo.evaluation.eval_folder import FACTS, POOL
-    from vpo.evaluation.evaluate import Request, evaluate_into
+    from vpo.evaluation.evaluate import EvalConfig, evaluate_into
+    from vpo.evaluation.scored import counts_text
     from vpo.models.run_folder import is_run
 
-    request = Request(
+    config = EvalConfig(
         model=options.model,
         task=options.task,
-        settings=task_settings(options),
+        task_settings=task_settings(options),
         split=options.split,
         problems=options.problems,
         answers=options.answers,
@@ -63,11 +64,12 @@ def run(options: argparse.Namespace) -> int:
         options.out
         or (options.model if is_run(options.model) else f"runs/{_name(options.task)}-{_name(options.model)}")
     )
-    found, tally = evaluate_into(folder, request, overwrite=options.overwrite)
+    comparison, counts = evaluate_into(folder, config, overwrite=options.overwrite)
     if options.json:
         print((folder / FACTS).read_text(encoding="utf-8").rstrip())
     else:
-        print(plain(f"{tally_text(tally, str(folder / POOL))}\n\n{comparison_text(found)}"))
+        summary = counts_text(counts, str(folder / POOL), comparison.target)
+        print(plain(f"{summary}\n\n{comparison_text(comparison)}"))
     return 0
 
 

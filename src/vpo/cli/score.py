@@ -27,18 +27,17 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Score completions and print what was found."""
-    from vpo.evaluation.comparison_text import tally_text
-    from vpo.evaluation.pools import write_pool
-    from vpo.evaluation.score import Tally, score_completions
+    from vpo.evaluation.score import score_file
+    from vpo.evaluation.scored import counts_text, write_scored
     from vpo.util.row_files import without_form
 
     out = options.out or without_form(options.completions) + ".pool.jsonl"
     if Path(out).resolve() == Path(options.completions).resolve():
         raise InputError(f"{out}: the pool must be another file than the completions")
-    tally = Tally()
-    rows = score_completions(
-        task_of(options), options.completions, split=options.split, answers=options.answers, tally=tally
-    )
-    write_pool(out, rows)
-    print(as_json({**tally.data(), "pool": out}) if options.json else plain(tally_text(tally, out)))
+    task = task_of(options)
+    counts = write_scored(out, score_file(task, options.completions, split=options.split, answers=options.answers))
+    if options.json:
+        print(as_json({**counts.data(), "target": task.target, "pool": out}))
+    else:
+        print(plain(counts_text(counts, out, task.target)))
     return 0

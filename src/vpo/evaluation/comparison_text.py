@@ -10,7 +10,6 @@ from vpo.core.at_k import Interval
 from vpo.evaluation.eval_folder import POOL
 from vpo.evaluation.measure import DIVERSITY, ORACLE, Comparison, Measure
 from vpo.evaluation.number_text import interval_text, number_text
-from vpo.evaluation.score import Tally
 from vpo.util.row_files import without_form
 from vpo.util.text import aligned
 
@@ -64,27 +63,6 @@ def comparison_text(comparison: Comparison, *, brief: bool = False, names: Seque
     if len(names) > 1:
         lines.append("*: paired over problems, the interval of the difference excludes 0")
     return "\n".join([*lines, *(f"note: {note}" for note in comparison.notes)])
-
-
-def tally_text(tally: Tally, pool: str) -> str:
-    """Return what became of some completions."""
-    data = tally.data()
-    rows = [[f"  {name}", f"{mean:.3f}"] for name, mean in data["mean"].items()]
-    target = tally.target or {"all": 1.0}
-    uniform = max(target.values()) - min(target.values()) < 1e-9
-    ratios = ",".join(
-        f"{name}={weight / min(filter(None, target.values())):.6g}" for name, weight in target.items() if weight > 0
-    )
-    left_out = f", {tally.unknown} of them left out as their scores cannot be known" if tally.unknown else ""
-    return "\n".join(
-        [
-            f"{tally.completions} completions{left_out}, {tally.answers} answers: {data['given']:.1%} were given, "
-            f"{data['readable']:.1%} could be read, {data['repeated']:.1%} repeat an earlier one of their set, "
-            f"{data['solved']:.1%} solve",
-            *aligned(rows),
-            f"written to {pool}; next: vpo measure {pool}" + ("" if uniform else f" --target {ratios}"),
-        ]
-    )
 
 
 def short_names(comparison: Comparison) -> list[str]:

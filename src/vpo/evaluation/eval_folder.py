@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from vpo.core.targets import weights_for
-from vpo.evaluation.pools import Pool, read_pool, write_pool
+from vpo.evaluation.pools import Pool, read_pool
 from vpo.models.run_folder import RunFolder, is_run
 from vpo.tasks import Task, find, get
 from vpo.util.errors import InputError
 from vpo.util.files import differing, write_json
-from vpo.util.row_files import Row
 
 POOL, FACTS = "pool.parquet", "eval.json"
 
@@ -48,12 +47,11 @@ def check_free(folder: Path, *, overwrite: bool) -> None:
         )
 
 
-def write_answers(folder: Path, rows: Iterable[Row]) -> Pool:
-    """Write a pool into a folder, and return it as read. What was measured of an earlier one goes first."""
+def new_pool_path(folder: Path) -> Path:
+    """Prepare a folder for a new pool: it exists, and the measures of an earlier pool are gone."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FACTS).unlink(missing_ok=True)
-    write_pool(folder / POOL, rows)
-    return read_pool(folder / POOL)
+    return folder / POOL
 
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:

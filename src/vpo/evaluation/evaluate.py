@@ -1,4 +1,4 @@
-"""From a policy and problems to a pool: sample, parse, score; and the whole of an evaluation, measured and written."""
+"""From a policy and problems to a pool: sample completions, score their answers, measure the pool, write it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -8,9 +8,11 @@ from typing import Any
 from vpo.core.checks import as_integer
 from vpo.core.targets import weights_for
 from vpo.evaluation.comparison_text import comparison_data
-from vpo.evaluation.eval_folder import Evaluation, check_free, oracle_of, write_answers, write_facts
+from vpo.evaluation.eval_folder import Evaluation, check_free, new_pool_path, oracle_of, write_facts
 from vpo.evaluation.measure import Comparison, compare
-from vpo.evaluation.score import Completion, Tally, scored_rows
+from vpo.evaluation.pools import read_pool
+from vpo.evaluation.score import Completion, score_completions
+from vpo.evaluation.scored import ScoreCounts, ScoredCompletion, write_scored
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
@@ -21,25 +23,25 @@ from vpo.util.files import command_line, disk_full
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """What to evaluate, and how. What is None is as the model was trained.
+class EvalConfig:
+    """An evaluation of a model on the problems of a task. What is None is as the model was trained.
 
     Attributes:
         model: a run, a folder, a name on the hub, or "embedded".
-        task: what to ask.
-        settings: of the task.
-        split: which problems.
+        task: its name, or a .py file.
+        task_settings: of the task.
+        split: of its problems.
         problems: how many of them; all by default.
-        answers: m, how many answers a generation is asked for.
+        answers: m, how many answers a prompt asks for.
         pool: answers per problem.
         target: w*, objective → weight.
-        max_tokens: room for each.
+        max_tokens: token budget of each answer.
         sampling: temperature, top_p, batch, seed and thinking, by their names in `Sampling`.
     """
 
     model: str
     task: str | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
+    task_settings: dict[str, Any] = field(default_factory=dict)
     split: str = "test"
     problems: int | None = None
     answers: int | None = None
@@ -49,85 +51,87 @@ class Request:
     sampling: dict[str, Any] = field(default_factory=dict)
 
 
-def evaluate_into(folder: Path, request: Request, *, overwrite: bool = False) -> tuple[Comparison, Tally]:
-    """Sample, score and measure what a request asks for; write it into a folder as an evaluation."""
+def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) -> tuple[Comparison, ScoreCounts]:
+    """Evaluate a model, and write the pool and its measures into a folder."""
     check_free(folder, overwrite=overwrite)
-    located = locate(request.model, request.task, request.settings)
-    model = located.resolve(answers=request.answers, max_tokens=request.max_tokens)
-    task, answers = model.task, model.answers
-    problems = task.problems(request.split, count=request.problems)
-    sampling = Sampling(max_new_tokens=model.max_tokens * answers, **request.sampling)
-    target = request.target or model.format.target or task.target
-    tally = Tally(target=target)
+    located = locate(config.model, config.task, config.task_settings)
+    model = located.resolve(answers=config.answers, max_tokens=config.max_tokens)
+    task = model.task
+    problems = task.problems(config.split, count=config.problems)
+    sampling = Sampling(max_new_tokens=model.max_tokens * model.answers, **config.sampling)
+    target = config.target or model.format.target or task.target
     for problem in problems:
         weights_for(target, task.names_of(problem), f"problem {problem.id!r}")  # refuses objectives that it lacks
-    told = model.format.target_in_prompt
-    rows = evaluate(load(model.path), task, problems, answers, request.pool, sampling, tally, told=told)
-    with disk_full(folder, hint="make room, and evaluate again"):
-        pool = write_answers(folder, rows)
+    scored = evaluate(
+        load(model.path),
+        task,
+        problems,
+        answers=model.answers,
+        pool=config.pool,
+        sampling=sampling,
+        target=target,
+        target_in_prompt=model.format.target_in_prompt,
+    )
+    with disk_full(folder, hint="free disk space, and evaluate again"):
+        path = new_pool_path(folder)
+        counts = write_scored(path, scored)
+    pool = read_pool(path)
     facts = {
         "command": command_line(),
-        "model": request.model,
+        "model": config.model,
         "task": located.task,
         "task_settings": located.settings,
-        "split": request.split,
+        "split": config.split,
         "problems": len(problems),
-        "answers_per_generation": answers,
+        "answers_per_generation": model.answers,
         "sampling": asdict(sampling),
         **scoring_note(task),
-        **tally.data(),
+        **counts.data(),
+        "target": target,
     }
-    oracle = oracle_of([Evaluation(pool, facts)], tally.target)
-    comparison = compare([pool], target=tally.target, oracle=oracle)
+    oracle = oracle_of([Evaluation(pool, facts)], target)
+    comparison = compare([pool], target=target, oracle=oracle)
     write_facts(folder, {**facts, **comparison_data(comparison)})
-    return comparison, tally
+    return comparison, counts
 
 
 def evaluate(
     policy: Policy,
     task: Task[Any],
     problems: Sequence[Any],
+    *,
     answers: int,
     pool: int,
     sampling: Sampling,
-    tally: Tally | None = None,
-    *,
-    told: bool = False,
-) -> Iterator[dict[str, Any]]:
-    """Return the rows of a pool, sampled while they are read.
+    target: Mapping[str, float] | None = None,
+    target_in_prompt: bool = False,
+) -> Iterator[ScoredCompletion]:
+    """Sample and score completions, problem by problem, while they are read.
 
     Args:
-        policy: what writes.
-        task: what asks and scores.
+        policy: to sample from.
+        task: of the problems.
         problems: of the task.
-        answers: m, how many answers a generation is asked for.
+        answers: m, how many answers a prompt asks for.
         pool: answers per problem, a multiple of m.
-        sampling: how completions are drawn.
-        tally: counts what is read; it has the target.
-        told: whether the prompts state the target, for a policy that was trained to be told one.
+        sampling: of the completions.
+        target: w*, objective → weight.
+        target_in_prompt: whether prompts state the target, for a policy that was trained with it in its prompts.
     """
     as_integer(answers, "answers", 1)
     if as_integer(pool, "pool", 1) % answers:
         raise InputError(f"pool must be a multiple of the {answers} answers of a generation, not {pool}")
-    tally = Tally(target=task.target) if tally is None else tally
-    completions = _sampled(policy, task, problems, answers, pool // answers, sampling, told, tally.target)
-    return scored_rows(task, completions, tally)
+    generations = [(problem, generation) for problem in problems for generation in range(pool // answers)]
 
+    def prompt(problem: Any) -> Any:
+        stated = weights_for(target, task.names_of(problem)).tolist() if target_in_prompt else None
+        return task.ask(problem, answers, stated)
 
-def _sampled(
-    policy: Policy,
-    task: Task[Any],
-    problems: Sequence[Any],
-    answers: int,
-    generations: int,
-    sampling: Sampling,
-    told: bool,
-    target: Mapping[str, float] | None,
-) -> Iterator[Completion]:
-    asked = [(problem, generation) for problem in problems for generation in range(generations)]
-    prompts = []
-    for problem, _ in asked:
-        stated = weights_for(target, task.names_of(problem)).tolist() if told else None
-        prompts.append(task.ask(problem, answers, stated))
-    for (problem, generation), (text, tokens) in zip(asked, complete(policy, prompts, sampling), strict=True):
-        yield Completion(problem, text, answers, {"generation": generation, "tokens": tokens})
+    completions = complete(policy, [prompt(problem) for problem, _ in generations], sampling)
+    return score_completions(
+        task,
+        (
+            Completion(problem, text, answers, {"generation": generation, "tokens": tokens})
+            for (problem, generation), (text, tokens) in zip(generations, completions, strict=True)
+        ),
+    )

@@ -1,54 +1,50 @@
-"""Pools: files of scored answers, one row an answer, JSONL or Parquet. Anyone's model can write them.
+"""Pools: files of scored answers, one row per answer, JSONL or Parquet. Anyone's model can write them.
 
 ==============  ==========================================================================================
 field           meaning
 ==============  ==========================================================================================
-``problem``     which problem, text or a whole number
-``generation``  which completion for that problem, text or a whole number
-``position``    which answer of that completion, from 1
+``problem``     id of the problem, text or an integer
+``generation``  id of the completion for that problem, text or an integer
+``position``    of the answer in that completion, from 1
 ``scores``      objective → number; the same objectives for every answer of a problem
 ``solved``      optional: whether the answer solves the problem, in every row or in none
 ``tokens``      optional: tokens of the whole generation, in every row or in none
 ``answer``      optional: the text, or null
-``answers``     optional: m, how many answers the generation was asked for; else its highest position
+``answers``     optional: m, how many answers the prompt asked for; else the highest position of the generation
 ==============  ==========================================================================================
 
-An answer that is missing from a set counts as a row of zeros, written or not, so that pools of n·m answers
-compare. Other fields are allowed and not read. A file ends in .jsonl, .jsonl.gz or .parquet; in Parquet a null score
-is an objective that the row does not have.
+An answer that is missing from a set counts as a row of zeros, whether its row is absent or has zeros, so that pools
+of n·m answers compare. Other fields are allowed and ignored. A file ends in .jsonl, .jsonl.gz or .parquet; in Parquet
+a null score is an objective that the row does not have.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from vpo.core.types import Floats
+from vpo.evaluation.pool_rows import FieldsPresent, check_row, without_null_scores
 from vpo.util.errors import InputError
 from vpo.util.progress import progress
 from vpo.util.row_files import Row, read_rows, write_rows
 
 Booleans: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
-# A set larger than this is a mistake in the file, and would be filled up with as many zeros.
-MOST_ANSWERS = 10_000
-
 
 @dataclass(frozen=True)
 class ProblemPool:
-    """The answers for one problem, ordered by generation, in the order they came, and position.
+    """The answers for one problem, by generation in the order of the file, and by position.
 
     Attributes:
-        problem: its name.
+        problem: its id.
         objectives: names of the D objectives.
         set_sizes_N: m of each generation.
         scores_nD: score vectors; zeros for missing answers.
-        solved_n: whether each answer solves, or None.
+        solved_n: whether each answer solves the problem, or None.
         tokens_N: tokens of each generation, or None.
         answers: the texts, None for missing ones, or None if the pool has no texts.
         missing: how many answers had no row.
@@ -78,7 +74,7 @@ class Pool:
 
     @cached_property
     def objectives(self) -> tuple[str, ...] | None:
-        """The names of the objectives, or None where they differ between problems."""
+        """Names of the objectives, or None where they differ between problems."""
         different = {problem.objectives for problem in self.problems.values()}
         return different.pop() if len(different) == 1 else None
 
@@ -93,20 +89,20 @@ def read_pool(path: str | Path) -> Pool:
     """Read a pool, refusing the first row that is wrong, with its file and line."""
     path = Path(path)
     parquet = path.suffix == ".parquet"
-    return gather(path, ((line, _without_nulls(row) if parquet else row) for line, row in read_rows(path)))
+    return pool_of_rows(path, ((line, without_null_scores(row) if parquet else row) for line, row in read_rows(path)))
 
 
-def gather(path: Path, rows: Iterable[tuple[int, Any]]) -> Pool:
-    """Return the rows of a file, each with the number of its line, as a pool."""
-    gathered = _Gathered()
+def pool_of_rows(path: Path, rows: Iterable[tuple[int, Any]]) -> Pool:
+    """Build a pool from the rows of a file, each with the number of its line."""
+    builder = _PoolBuilder()
     for line, row in progress(rows, f"reading {path.name}"):
         try:
-            gathered.add(row, line)
+            builder.add(row, line)
         except InputError as error:
             raise InputError(f"{path}:{line}: {error}") from None
-    if not gathered.builders:
+    if not builder.problems:
         raise InputError(f"{path}: a pool must hold 1 or more rows, and this file has none")
-    return Pool(str(path), {name: builder.build() for name, builder in gathered.builders.items()})
+    return Pool(str(path), {name: problem.build() for name, problem in builder.problems.items()})
 
 
 def write_pool(path: str | Path, rows: Iterable[Row]) -> None:
@@ -118,37 +114,37 @@ def write_pool(path: str | Path, rows: Iterable[Row]) -> None:
 
 
 def _checked_rows(rows: Iterable[Row]) -> Iterator[Row]:
-    gathered = _Gathered()
+    builder = _PoolBuilder()
     for number, row in enumerate(rows, start=1):
         try:
-            yield {**row, **gathered.add(row, number)}
+            yield {**row, **builder.add(row, number)}
         except InputError as error:
             raise InputError(f"row {number}: {error}") from None
-    if not gathered.builders:
+    if not builder.problems:
         raise InputError("a pool must hold 1 or more rows, not 0")
 
 
-class _Gathered:
-    """Rows seen so far, by problem."""
+class _PoolBuilder:
+    """Checks rows, each by itself and against those before it, and groups them by problem."""
 
     def __init__(self) -> None:
-        self.builders: dict[str, _Builder] = {}
-        self.given: dict[str, tuple[bool, int]] = {}
-        self.orders: dict[frozenset[str], tuple[str, ...]] = {}
+        self.problems: dict[str, _ProblemBuilder] = {}
+        self.present = FieldsPresent("solved", "tokens")
+        self.orders: dict[frozenset[str], tuple[str, ...]] = {}  # objectives → the order in which they came first
 
     def add(self, value: Any, line: int) -> Row:
-        """Take a row in and return its fields, refusing one that is wrong or contradicts an earlier one."""
-        row = _checked(value)
-        check_given(row, ("solved", "tokens"), self.given, line)
-        if row["problem"] not in self.builders:
+        """Add a row, and return the fields of it that a pool has."""
+        row = check_row(value)
+        self.present.check(row, line)
+        if row["problem"] not in self.problems:
             names = self.orders.setdefault(frozenset(row["scores"]), tuple(row["scores"]))
-            self.builders[row["problem"]] = _Builder(row["problem"], names)
-        self.builders[row["problem"]].add(row, line)
+            self.problems[row["problem"]] = _ProblemBuilder(row["problem"], names)
+        self.problems[row["problem"]].add(row, line)
         return row
 
 
-class _Builder:
-    """Gathers the rows of one problem."""
+class _ProblemBuilder:
+    """The rows of one problem, by generation and position."""
 
     def __init__(self, problem: str, objectives: tuple[str, ...]) -> None:
         self.problem = problem
@@ -157,7 +153,7 @@ class _Builder:
         self.lines: dict[tuple[str, int], int] = {}
 
     def add(self, row: Row, line: int) -> None:
-        """Take a row in, refusing one that contradicts an earlier one."""
+        """Add a row, refusing one that contradicts an earlier one."""
         generation, position = row["generation"], row["position"]
         if row["scores"].keys() != set(self.objectives):
             raise InputError(
@@ -167,7 +163,7 @@ class _Builder:
         answers = self.sets.setdefault(generation, {})
         if position in answers:
             raise InputError(
-                f"position {position} of generation {generation!r} stands in line "
+                f"position {position} of generation {generation!r} is in line "
                 f"{self.lines[generation, position]} already"
             )
         earlier = next(iter(answers.values()), row)
@@ -181,7 +177,7 @@ class _Builder:
         self.lines[generation, position] = line
 
     def build(self) -> ProblemPool:
-        """Return the problem's answers as arrays, with zeros for the missing ones."""
+        """The answers as arrays, with zeros for the missing ones."""
         sizes = [next(iter(rows.values())).get("answers", max(rows)) for rows in self.sets.values()]
         slots = [
             rows.get(position)
@@ -202,90 +198,3 @@ class _Builder:
             answers=tuple(texts) if any(text is not None for text in texts) else None,
             missing=sum(row is None for row in slots),
         )
-
-
-def _checked(row: Any) -> dict[str, Any]:
-    """Return the fields of a row that a pool knows, refusing one that is absent or of the wrong kind."""
-    if not isinstance(row, Mapping):
-        raise InputError(f"a row must be an object, not {_shown(row)}")
-    for field in ("problem", "generation", "position", "scores"):
-        if row.get(field) is None:
-            raise InputError(f"the row has no {field!r}")
-    checked: dict[str, Any] = {
-        "problem": _name(row["problem"], "problem"),
-        "generation": _name(row["generation"], "generation"),
-        "position": check_whole(row["position"], "position", MOST_ANSWERS),
-        "scores": _scores(row["scores"]),
-    }
-    if row.get("solved") is not None:
-        if row["solved"] not in (True, False):
-            raise InputError(f"solved must be true or false, not {_shown(row['solved'])}")
-        checked["solved"] = bool(row["solved"])
-    if row.get("tokens") is not None:
-        checked["tokens"] = check_whole(row["tokens"], "tokens")
-    if row.get("answer") is not None:
-        if not isinstance(row["answer"], str):
-            raise InputError(f"answer must be text, not {_shown(row['answer'])}")
-        checked["answer"] = row["answer"]
-    if row.get("answers") is not None:
-        checked["answers"] = check_whole(row["answers"], "answers", MOST_ANSWERS)
-        if checked["position"] > checked["answers"]:
-            raise InputError(f"position must lie in 1..{checked['answers']} (answers), not {checked['position']}")
-    return checked
-
-
-def _without_nulls(row: Row) -> Row:
-    """Return a row of Parquet without the nulls that a struct column puts in place of other problems' objectives."""
-    scores = row.get("scores")
-    if not isinstance(scores, Mapping):
-        return row
-    return {**row, "scores": {name: value for name, value in scores.items() if value is not None}}
-
-
-def check_given(row: Row, fields: Iterable[str], given: dict[str, tuple[bool, int]], line: int) -> None:
-    """Refuse a field that some rows have and others lack; `given` remembers what the first row had."""
-    for field in fields:
-        present, where = given.setdefault(field, (field in row, line))
-        if (field in row) != present:
-            has, lacks = (line, where) if field in row else (where, line)
-            raise InputError(f"{field} must be in every row or in none: line {has} has it, line {lacks} does not")
-
-
-def _name(value: Any, field: str) -> str:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, str | Integral):
-        raise InputError(f"{field} must be text or a whole number, not {_shown(value)}")
-    return str(value)
-
-
-def check_whole(value: Any, field: str, most: int = 10**12) -> int:
-    """Return a whole number from 1 up to a bound, refusing anything else; 3.0 is one, as Parquet may have it."""
-    number = _number(value)
-    if number is None or isinstance(value, bool | np.bool_) or number != int(number) or not 1 <= number <= most:
-        raise InputError(f"{field} must be a whole number in 1..{most}, not {_shown(value)}")
-    return int(number)
-
-
-def _scores(scores: Any) -> dict[str, float]:
-    if not isinstance(scores, Mapping) or not scores:
-        raise InputError(f"scores must map 1 or more objectives to numbers, not {_shown(scores)}")
-    numbers = {name: _number(value) for name, value in scores.items()}
-    for name, number in numbers.items():
-        if number is None:
-            raise InputError(f"scores[{name!r}] must be a finite number, not {_shown(scores[name])}")
-    return {str(name): number for name, number in numbers.items() if number is not None}
-
-
-def _number(value: Any) -> float | None:
-    """Return a finite number as a float, anything else as None."""
-    if not isinstance(value, Real | np.bool_):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from vpo.core.types import Floats
-from vpo.evaluation.pools import Pool, ProblemPool, gather
+from vpo.evaluation.pools import Pool, ProblemPool, pool_of_rows
 from vpo.util.errors import InputError, nearest
 from vpo.util.row_files import read_rows
 
@@ -34,7 +34,7 @@ def read_ratings(path: str | Path, *, group_by: str, objectives: Sequence[str] |
         objectives: the ratings to read; all of column `scores` where they are not named.
     """
     path = Path(path)
-    pool = gather(path, _as_answers(path, group_by, objectives))
+    pool = pool_of_rows(path, _as_answers(path, group_by, objectives))
     names = pool.objectives or ()  # the same in every row, by what `_ratings` refuses
     every_nD = np.vstack([problem.scores_nD for problem in pool.problems.values()])
     low_D, high_D = every_nD.min(axis=0), every_nD.max(axis=0)

@@ -24,7 +24,7 @@ import numpy as np
 
 from vpo.core.checks import as_integer
 from vpo.evaluation.eval_folder import FACTS, Evaluation, oracle_of, read_evaluation
-from vpo.evaluation.evaluate import Request, evaluate_into
+from vpo.evaluation.evaluate import EvalConfig, evaluate_into
 from vpo.evaluation.measure import Comparison, compare, compare_groups
 from vpo.methods import get as get_method
 from vpo.models.locate import locate
@@ -94,17 +94,17 @@ class Job:
         for seed, folder in enumerate(self.evaluations):
             if (folder / FACTS).is_file():
                 continue
-            request = Request(
+            evaluation = EvalConfig(
                 model=self.model if self.method is None else str(self.folder),
                 task=self.plan.task,
-                settings=self.plan.settings,
+                task_settings=self.plan.settings,
                 split=self.split,
                 problems=count or None,
                 answers=self.answers,
                 pool=self.plan.pool,
                 sampling={"seed": seed},
             )
-            evaluate_into(folder, request, overwrite=True)  # what is there is half an evaluation
+            evaluate_into(folder, evaluation, overwrite=True)  # what is there is half an evaluation
 
 
 def reproduce(plan: Plan, folder: Path, jobs: int) -> tuple[Comparison, list[list[Evaluation]], dict[str, Any]]:
