@@ -1,4 +1,4 @@
-"""How sharp the tests are: canonical solutions with one small change each, and those that no test notices.
+"""Mutation testing of a data set: solutions with one small change each, and those that still pass every test.
 
 python benchmarks/mutants.py MBPPPLUS.jsonl.gz [--count 50] [--seed 0] [--json]
 """
@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from random import Random
 
-from vpo.sandbox import Limits, Outcome, Sandbox
+from vpo.sandbox import Limits, Sandbox
 from vpo.tasks.code import CodeTask
 from vpo.tasks.code.running import Trial, verdicts
 
@@ -35,7 +35,7 @@ SWAPS: dict[type, type] = {
 
 
 def changes(node: ast.AST) -> list[Callable[[], None]]:
-    """Return the ways in which one place of a program can be changed, each as something to call."""
+    """Functions that change this node of a program, one way each."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
         return [lambda: node.ops.__setitem__(0, SWAPS[type(node.ops[0])]())]
     if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in SWAPS:
@@ -50,7 +50,7 @@ def changes(node: ast.AST) -> list[Callable[[], None]]:
 
 
 def mutant(source: str, random: Random) -> tuple[str, str] | None:
-    """Return a program with one change, and the line that changed; None where there is nothing to change."""
+    """A program with one change, and the line that changed; None where nothing can be changed."""
     tree = ast.parse(source)
     ways = [change for node in ast.walk(tree) for change in changes(node)]
     if not ways:
@@ -62,22 +62,22 @@ def mutant(source: str, random: Random) -> tuple[str, str] | None:
 
 
 def survivors(path: str, count: int, seed: int) -> tuple[int, list[dict[str, str]]]:
-    """Return how many mutants were made, and those that pass every test."""
+    """The number of mutants, and those that pass every test."""
     random = Random(seed)
     problems = [problem for problem in CodeTask(data=path).problems() if problem.solution]
-    made = []
+    mutants = []
     for problem in random.sample(problems, len(problems)):
-        if len(made) < count and (found := mutant(problem.solution, random)):
-            made.append((problem, *found))
-    trials = [Trial(problem, source, (*problem.checks, *problem.hidden)) for problem, source, _ in made]
+        if len(mutants) < count and (changed := mutant(problem.solution, random)):
+            mutants.append((problem, *changed))
+    trials = [Trial(problem, source, (*problem.checks, *problem.hidden)) for problem, source, _ in mutants]
     with Sandbox(limits=LIMITS) as sandbox:
         judged = verdicts(sandbox, trials)
     alive = [
         {"problem": problem.id, "change": line}
-        for (problem, _, line), each in zip(made, judged, strict=True)
-        if all(verdict.outcome is Outcome.PASSED for verdict in each)
+        for (problem, _, line), each in zip(mutants, judged, strict=True)
+        if all(verdict.passed for verdict in each)
     ]
-    return len(made), alive
+    return len(mutants), alive
 
 
 if __name__ == "__main__":
@@ -91,6 +91,6 @@ if __name__ == "__main__":
     if options.json:
         print(json.dumps({"mutants": number, "survivors": alive}, indent=2))
     else:
-        print(f"{number - len(alive)} of {number} mutants fail a test; no test notices:")
+        print(f"{number - len(alive)} of {number} mutants fail a test; these pass all:")
         for each in alive:
             print(f"{each['problem']:16} {each['change']}")

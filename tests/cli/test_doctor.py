@@ -6,16 +6,16 @@ import shutil
 import pytest
 
 from vpo.cli.main import main
-from vpo.sandbox import WALLS, trouble
+from vpo.sandbox import ISOLATIONS, unavailable_reason
 from vpo.sandbox.inside import landlock
 
 
 @pytest.fixture(autouse=True)
 def examined_anew():
     """Forget what was found, before and after."""
-    trouble.cache_clear()
+    unavailable_reason.cache_clear()
     yield
-    trouble.cache_clear()
+    unavailable_reason.cache_clear()
 
 
 def findings(capsys):
@@ -32,7 +32,7 @@ def test_what_is_there_has_its_version(capsys):
 def test_a_wall_is_there_where_a_program_ran_behind_it(capsys):
     code, found = findings(capsys)
     for name in ("bubblewrap", "landlock"):
-        assert found[name]["there"] == (not trouble(WALLS[name]))
+        assert found[name]["there"] == (not unavailable_reason(ISOLATIONS[name]))
     assert code == (0 if found["bubblewrap"]["there"] or found["landlock"]["there"] else 1)
 
 

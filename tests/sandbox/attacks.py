@@ -1,15 +1,15 @@
-"""Hostile programs as data: what each tries, and what shows that it would get it from a grader without walls."""
+"""Hostile programs as data: what each tries, and what shows that it succeeds against a plain runner."""
 
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.sandbox.plain import Plain
+from tests.sandbox.plain import HANGS, Plain
 from tests.sandbox.world import World
 
-HIDDEN = 918_273_645  # expected of programs that do not know it
-DONE = "done"  # expected of programs that return it where they got what they wanted
+HIDDEN = 918_273_645  # the expected value of programs that do not know it
+DONE = "done"  # the expected value of programs that return it where they succeed
 
 
 def passes(plain: Plain, world: World) -> bool:
@@ -38,8 +38,8 @@ def calls(plain: Plain, world: World) -> bool:
 
 
 def harms(plain: Plain, world: World) -> bool:
-    """Whether another process came to harm."""
-    return world.neighbour is not None and world.neighbour.wait(5) != 0
+    """Whether another process was ended."""
+    return world.neighbour is not None and world.neighbour.wait(HANGS) != 0
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class Attack:
 
     Attributes:
         name: of the test.
-        tries: what it must not get.
+        tries: what it must not achieve.
         source: the program, with words such as @SECRET@ for what `World` knows.
-        expected: of its one test.
-        given: its input.
+        expected: the expected value of its one test.
+        input: of its one test.
         entry: its function; None where it reads standard input.
-        shown: what shows that a plain runner gives it what it tries to get.
-        reasons: for which the sandbox may fail it; any by default.
+        succeeded: whether it succeeded against a plain runner.
+        reasons: for which the sandbox may fail it.
         limits: of the sandbox, where they matter.
-        privileged: whether a plain runner must be root's to show it.
-        refused: whether a plain runner may find it refused by the machine, to everybody.
+        privileged: whether it succeeds only where the plain runner is root's.
+        refused: whether a machine may refuse it to every process.
         machine: the only kind of machine that it is written for.
     """
 
@@ -65,9 +65,9 @@ class Attack:
     tries: str
     source: str
     expected: Any = HIDDEN
-    given: Any = (1,)
+    input: Any = (1,)
     entry: str | None = "answer"
-    shown: Callable[[Plain, World], bool] = passes
+    succeeded: Callable[[Plain, World], bool] = passes
     reasons: tuple[str, ...] = ("wrong answer", "exception", "forbidden")
     limits: dict[str, Any] = field(default_factory=dict)
     privileged: bool = False
@@ -75,7 +75,7 @@ class Attack:
     machine: str = ""
 
 
-# System calls by name: their numbers on x86_64 and aarch64, and arguments that do no harm where they are let through.
+# System calls by name: their numbers on x86_64 and aarch64, and arguments that do no harm where the call is allowed.
 # fmt: off
 KERNEL: dict[str, tuple[int, int, str]] = {
     "ptrace": (101, 117, "99, -1, 0, 0"), "unshare": (272, 97, "0"), "setns": (308, 268, "-1, 0"),
@@ -108,16 +108,16 @@ X32 = 0x40000000
 
 
 def kernel_attacks() -> list[Attack]:
-    """Return programs that make one system call each, by its number."""
+    """Programs that make one system call each, by its number."""
     column = 1 if platform.machine() == "aarch64" else 0
     attacks = []
     for name, (*numbers, arguments) in KERNEL.items():
-        # The filter says of clone3 that there is none, for libraries to call clone.
+        # The filter answers ENOSYS to clone3, so that libraries call clone.
         refusals = "(errno.EPERM, errno.ENOSYS)" if name == "clone3" else "(errno.EPERM,)"
         source = REACH.format(number=numbers[column], arguments=arguments, refusals=refusals)
-        attacks.append(Attack(f"call_{name}", f"to be heard by the kernel on {name}", source, DONE, refused=True))
+        attacks.append(Attack(f"call_{name}", f"to reach the kernel's {name}", source, DONE, refused=True))
     for name, (number, arguments) in {"socket": (41, "1, 1, 0"), "kill": (62, "os.getpid(), 0")}.items():
         source = REACH.format(number=X32 + number, arguments=arguments, refusals="(errno.EPERM,)")
-        told = f"to be heard on {name} by its number of the x32 interface"
-        attacks.append(Attack(f"x32_{name}", told, source, DONE, refused=True, machine="x86_64"))
+        tries = f"to reach the kernel's {name} by its number of the x32 interface"
+        attacks.append(Attack(f"x32_{name}", tries, source, DONE, refused=True, machine="x86_64"))
     return attacks

@@ -1,4 +1,4 @@
-"""Programs that want something outside: files, the network, other processes, or more of the machine than they may."""
+"""Attacks on what is outside: files, the network, other processes, or more of the machine than the limits allow."""
 
 from tests.sandbox.attacks import DONE, Attack, calls, changes_files, harms
 from tests.sandbox.plain import Plain
@@ -9,7 +9,7 @@ CALL = "def answer(_):\n    {}\n    return 'done'\n"
 
 
 def printed_much(plain: Plain, world: World) -> bool:
-    """Whether a grader held all that was printed."""
+    """Whether a grader kept all that was printed in memory."""
     return len(plain.output) > 2_000_000
 
 
@@ -19,7 +19,7 @@ def _reads(name: str, tries: str, body: str) -> Attack:
 
 def _changes(name: str, tries: str, body: str) -> Attack:
     source = f"import os\ndef answer(_):\n    {body}\n    return 'done'\n"
-    return Attack(name, tries, source, DONE, shown=changes_files, reasons=FORBIDDEN)
+    return Attack(name, tries, source, DONE, succeeded=changes_files, reasons=FORBIDDEN)
 
 
 def _does(name: str, tries: str, imports: str, *lines: str, **more: object) -> Attack:
@@ -64,10 +64,10 @@ READING += [
         "others_memory_by_call",
         "another process's memory by a system call",
         "import ctypes\nclass Part(ctypes.Structure):\n    _fields_= [('at', ctypes.c_void_p),('n', ctypes.c_size_t)]\n"
-        "def answer(_):\n    held = ctypes.create_string_buffer(24)\n    here = Part(ctypes.addressof(held), 24)\n"
+        "def answer(_):\n    copy = ctypes.create_string_buffer(24)\n    here = Part(ctypes.addressof(copy), 24)\n"
         "    there = Part(@ADDRESS@, 24)\n    ctypes.CDLL(None).process_vm_readv(@NEIGHBOUR@, ctypes.byref(here),"
         " ctypes.c_ulong(1), ctypes.byref(there), ctypes.c_ulong(1), ctypes.c_ulong(0))\n"
-        "    return held.value.decode()\n",
+        "    return copy.value.decode()\n",
         SECRET,
     ),
     _does("list_folder", "names of the parent's files", "os", "assert 'secret.txt' in os.listdir('@FOLDER@')"),
@@ -101,44 +101,46 @@ WRITING = [
     _changes(
         "daemon",
         "a process that outlives it and writes later",
-        "import time\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(0.05)\n"
-        "        open('@FOLDER@/late', 'w').close()\n        os._exit(0)\n    time.sleep(0.3)",
+        # The pipe is at its end once its parent has ended. The runner's output ends with the last process that has it.
+        "reading, writing = os.pipe()\n    if os.fork() == 0:\n        os.setsid()\n        os.close(writing)\n"
+        "        os.read(reading, 1)\n        open('@FOLDER@/late', 'w').close()\n        os._exit(0)",
     ),
     Attack(
         "chown",
         "another owner of a file",
         "import os\ndef answer(_):\n    os.chown('@SECRET@', 1, 1)\n    return 'done'\n",
         DONE,
-        shown=changes_files,
+        succeeded=changes_files,
         privileged=True,
     ),
 ]
-TCP, TO = "socket, urllib.request", "('127.0.0.1', @TCP@)"
+TO = "('127.0.0.1', @TCP@)"
 NETWORK = [
-    _does("tcp", "a TCP connection", "socket", f"socket.create_connection({TO}, 1).close()", shown=calls),
-    _does("udp", "a UDP packet", "socket", "socket.socket(2, 2).sendto(b'x', ('127.0.0.1', @UDP@))", shown=calls),
-    _does("unix", "a unix socket", "socket", "socket.socket(1, 1).connect('@FOLDER@/s')", shown=calls),
+    _does("tcp", "a TCP connection", "socket", f"socket.create_connection({TO}).close()", succeeded=calls),
+    _does("udp", "a UDP packet", "socket", "socket.socket(2, 2).sendto(b'x', ('127.0.0.1', @UDP@))", succeeded=calls),
+    _does("unix", "a unix socket", "socket", "socket.socket(1, 1).connect('@FOLDER@/s')", succeeded=calls),
     _does(
         "abstract",
         "an abstract unix socket",
         "socket",
         "socket.socket(1, 1).connect(chr(0) + '@NAME@')",
-        shown=calls,
+        succeeded=calls,
     ),
     _does(
         "asyncio",
         "a connection by asyncio",
         "asyncio",
-        "asyncio.run(asyncio.wait_for(asyncio.open_connection('127.0.0.1', @TCP@), 1))",
-        shown=calls,
+        "asyncio.run(asyncio.open_connection('127.0.0.1', @TCP@))",
+        succeeded=calls,
     ),
     _does(
         "urllib",
         "a request by urllib",
         "urllib.request",
-        "try: urllib.request.urlopen('http://127.0.0.1:@TCP@', None, 0.2)",
-        "except TimeoutError: pass",
-        shown=calls,
+        "def body(): yield b'x'; raise EOFError",  # sent, and no reply is waited for, since none comes
+        "try: urllib.request.urlopen('http://127.0.0.1:@TCP@', body())",
+        "except EOFError: pass",
+        succeeded=calls,
     ),
     _does("netlink", "a netlink socket", "socket", "socket.socket(16, 3, 0).bind((0, 0))"),
     _does("raw", "a raw socket", "socket", "socket.socket(2, 3, 1)", privileged=True),
@@ -151,9 +153,9 @@ PROCESSES = [
     _does(
         "fork_bomb",
         "many processes",
-        "os, time",
+        "os",
         "for _ in range(6):",
-        "    if os.fork() == 0: time.sleep(0.2); os._exit(0)",
+        "    if os.fork() == 0: os._exit(0)",
     ),
     _does("forkpty", "a process with a terminal", "os", "if os.forkpty()[0] == 0: os._exit(0)"),
     _does("posix_spawn", "a process by posix_spawn", "os", "os.posix_spawn('/bin/true', ['true'], {})"),
@@ -166,15 +168,15 @@ PROCESSES = [
         "each = multiprocessing.get_context('fork').Process(target=int)",
         "each.start(); each.join()",
     ),
-    _does("kill_neighbour", "an end of a neighbour", "os", "os.kill(@NEIGHBOUR@, 15)", shown=harms),
+    _does("kill_neighbour", "to end another process", "os", "os.kill(@NEIGHBOUR@, 15)", succeeded=harms),
     _does("signal_parent", "a signal to the parent", "os", "os.kill(os.getppid(), 0)"),
-    _does("renice_neighbour", "a slower neighbour", "os", "os.setpriority(os.PRIO_PROCESS, @NEIGHBOUR@, 19)"),
+    _does("renice_neighbour", "to slow another process", "os", "os.setpriority(os.PRIO_PROCESS, @NEIGHBOUR@, 19)"),
     Attack(
         "machine_code",
         "a system call from machine code of its own",
         "import ctypes, mmap\ncode = bytes.fromhex('b829000000bf01000000be0100000031d20f05c3')\n"
-        "def answer(_):\n    held = mmap.mmap(-1, 4096, prot=7)\n    held.write(code)\n"
-        "    at = ctypes.addressof(ctypes.c_char.from_buffer(held))\n"
+        "def answer(_):\n    page = mmap.mmap(-1, 4096, prot=7)\n    page.write(code)\n"
+        "    at = ctypes.addressof(ctypes.c_char.from_buffer(page))\n"
         "    return 'done' if ctypes.CFUNCTYPE(ctypes.c_int)(at)() >= 0 else 'refused'\n",
         DONE,
         machine="x86_64",
@@ -184,7 +186,8 @@ LARGE = [
     Attack(
         "memory_bomb",
         "more memory than it may have",
-        "def answer(_):\n    x = bytearray(200 << 20)\n    return 'done'\n",
+        # Address space that is never written to, so that it takes no memory of the machine.
+        "def answer(_):\n    x = bytes(200 << 20)\n    return 'done'\n",
         DONE,
         reasons=("memory",),
         limits={"memory_mb": 128},
@@ -204,7 +207,7 @@ LARGE = [
         "import tempfile\ndef answer(_):\n    with open(tempfile.gettempdir() + '/big', 'wb') as f:\n"
         "        f.write(bytes(5 << 20))\n    return 'done'\n",
         DONE,
-        shown=changes_files,
+        succeeded=changes_files,
         limits={"disk_mb": 1},
     ),
     Attack(
@@ -216,38 +219,38 @@ LARGE = [
     ),
     Attack(
         "endless_output",
-        "a grader that holds all that it prints",
+        "a grader that keeps all that it prints",
         "import os\nfor _ in range(300): os.write(1, b'x' * 10_000)\n",
         "5",
         "4\n",
         entry=None,
-        shown=printed_much,
+        succeeded=printed_much,
         limits={"output_bytes": 100_000},
     ),
     Attack(
         "large_value",
-        "a grader that holds all that it returns",
+        "a grader that keeps all that it returns",
         "def answer(_):\n    return 'x' * 3_000_000\n",
-        shown=printed_much,
+        succeeded=printed_much,
         limits={"output_bytes": 100_000},
     ),
     Attack(
         "sleeper",
         "a worker's time",
-        "import time\ndef answer(_):\n    time.sleep(0.45)\n    return 'done'\n",
+        "import time\ndef answer(_):\n    time.sleep(@LONG@)\n    return 'done'\n",
         DONE,
         reasons=("timeout",),
-        limits={"test_seconds": 0.2},
+        limits={"test_seconds": 1.0},
     ),
     Attack(
         "waiting_thread",
         "a worker's time by a thread that does not end",
-        "import threading, time\nthreading.Thread(target=time.sleep, args=(1,)).start()\nprint(5)\n",
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(@LONG@,)).start()\nprint(5)\n",
         "5",
         "4\n",
         entry=None,
         reasons=("timeout",),
-        limits={"test_seconds": 0.3},
+        limits={"test_seconds": 1.0},
     ),
 ]
 OTHERS = [*READING, *WRITING, *NETWORK, *PROCESSES, *LARGE]

@@ -1,4 +1,4 @@
-"""What a judge makes of what comes out: values and texts compared, and lines that were made to harm it."""
+"""How the grader reads outputs: values and texts compared, and forged lines on the channel."""
 
 import contextlib
 import json
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vpo.sandbox import Case, Limits, Outcome, Program, Sandbox
+from vpo.sandbox import Case, Limits, Program, Sandbox, Status
 from vpo.sandbox.comparing import agrees
 from vpo.sandbox.inside.values import DEEPEST, Other, UnpackError, pack, unpack
 
@@ -28,10 +28,10 @@ values = st.recursive(
 
 @given(values)
 def test_values_come_back_as_they_were(value):
-    found = unpack(json.loads(json.dumps(pack(value))))
-    assert found == value
-    assert type(found) is type(value)
-    assert agrees(Case((), value), found)
+    unpacked = unpack(json.loads(json.dumps(pack(value))))
+    assert unpacked == value
+    assert type(unpacked) is type(value)
+    assert agrees(Case((), value), unpacked)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), lambda inner: st.lists(
@@ -61,7 +61,7 @@ def test_subclasses_and_others_are_taken_for_what_they_are():
         unpack(nested)
 
 
-def test_members_of_one_hash_are_refused_at_once():
+def test_members_of_one_hash_are_refused_in_linear_time():
     alike = [number * (2**61 - 1) for number in range(1, 30_000)]
     began = time.perf_counter()
     for content in ({"s": alike}, {"f": alike}, {"d": [[key, 0] for key in alike]}):
@@ -80,7 +80,7 @@ COMPARED = [
     ("value", 1.00000001, 1.0, None, True),
     ("value", 1.01, 1.0, None, False),
     ("value", 1.01, 1.0, 0.1, True),
-    ("value", 1e9, 1_000_000_007, None, False),  # a wrong whole number is not right as a float
+    ("value", 1e9, 1_000_000_007, None, False),  # a wrong integer is not right as a float
     ("value", complex(1e9), 1_000_000_007, None, False),
     ("value", 5.05, 5, 0.1, True),
     ("value", nan, 1.0, None, False),
@@ -121,22 +121,22 @@ COMPARED = [
 ]
 
 
-@pytest.mark.parametrize(("by", "found", "expected", "atol", "same"), COMPARED, ids=range(len(COMPARED)))
-def test_comparisons(by, found, expected, atol, same):
-    assert agrees(Case((), expected, atol, by), found) is same
+@pytest.mark.parametrize(("compare", "actual", "expected", "atol", "same"), COMPARED, ids=range(len(COMPARED)))
+def test_comparisons(compare, actual, expected, atol, same):
+    assert agrees(Case((), expected, atol, compare), actual) is same
 
 
 def test_a_set_of_very_many_members_takes_no_time():
     began = time.perf_counter()
     expected = [float(number) for number in range(2000)]
-    assert not agrees(Case((), expected, by="set"), [1999 + number * 1e-9 for number in range(50_000)])
-    assert not agrees(Case((), expected, by="set"), [1] * 300_000)
+    assert not agrees(Case((), expected, compare="set"), [1999 + number * 1e-9 for number in range(50_000)])
+    assert not agrees(Case((), expected, compare="set"), [1] * 300_000)
     assert time.perf_counter() - began < 5.0  # minutes, if all were compared with all
 
 
 CHANNEL = """
 import os
-def say(line):
+def send(line):
     for number in range(3, 64):
         try: os.write(number, line.encode() + b"\\n")
         except OSError: pass
@@ -146,8 +146,8 @@ def say(line):
 
 @pytest.fixture(scope="module")
 def box():
-    with Sandbox(limits=Limits(test_seconds=1.0, seconds=3.0, memory_mb=256), unsafe=True) as made:
-        yield made
+    with Sandbox(limits=Limits(test_seconds=1.0, seconds=3.0, memory_mb=256), unsafe=True) as box:
+        yield box
 
 
 FORGED = [
@@ -169,11 +169,11 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize(("said", "reason"), FORGED, ids=range(len(FORGED)))
-def test_forged_lines_are_at_most_wrong_answers(box, said, reason):
-    program = Program(f"{CHANNEL}\ndef f(x):\n    say({said!r})\n", "f")
+@pytest.mark.parametrize(("line", "reason"), FORGED, ids=range(len(FORGED)))
+def test_forged_lines_are_at_most_wrong_answers(box, line, reason):
+    program = Program(f"{CHANNEL}\ndef f(x):\n    send({line!r})\n", "f")
     verdict = box.judge(program, [Case((1,), 2)])[0]
-    assert (verdict.outcome, verdict.reason) == (Outcome.FAILED, reason)
+    assert (verdict.status, verdict.reason) == (Status.FAILED, reason)
     assert verdict.detail.isprintable()
 
 
@@ -185,7 +185,7 @@ frame = sys._getframe()
 while "number" not in frame.f_locals:
     frame = frame.f_back
 n = frame.f_locals["number"]
-say(f'[{{n}},"returned",0]\\n[{{n + 1}},"returned",{ends}]\\n[{{n + 2}},"returned",0]')
+send(f'[{{n}},"returned",0]\\n[{{n + 1}},"returned",{ends}]\\n[{{n + 2}},"returned",0]')
 """
     verdicts = box.judge(Program(source), [Case("", "5")] * 8)
-    assert {verdict.outcome for verdict in verdicts} == {Outcome.FAILED}
+    assert {verdict.status for verdict in verdicts} == {Status.FAILED}

@@ -1,4 +1,4 @@
-"""Programs that mean no harm, limits that they run into, and what goes wrong with a sandbox itself."""
+"""Harmless programs, the limits that they reach, and failures of the sandbox itself."""
 
 import ctypes
 import os
@@ -13,10 +13,20 @@ from pathlib import Path
 
 import pytest
 
-import vpo.sandbox
 from tests.sandbox.world import processes_with
-from vpo.sandbox import Case, Limits, Outcome, Program, Sandbox, candidates, shared, trouble
-from vpo.sandbox.walls import ENVIRONMENT, WALLS, Bubblewrap, Unwalled
+from vpo.sandbox import (
+    ISOLATIONS,
+    Case,
+    Limits,
+    Program,
+    Sandbox,
+    Status,
+    grading,
+    processes,
+    shared,
+    unavailable_reason,
+)
+from vpo.sandbox.isolation import ENVIRONMENT, Bubblewrap, Unisolated
 from vpo.util.errors import InputError
 
 LIMITS = Limits(test_seconds=1.0, seconds=4.0, memory_mb=256)
@@ -26,14 +36,14 @@ PR_SET_CHILD_SUBREAPER = 36  # of linux/prctl.h
 
 @pytest.fixture(params=["bubblewrap", "landlock", "none"])
 def box(request):
-    if problem := trouble(WALLS[request.param]):
+    if problem := unavailable_reason(ISOLATIONS[request.param]):
         pytest.skip(f"{request.param} does not work here: {problem}")
-    with Sandbox(limits=LIMITS, wall=request.param, workers=2) as made:
-        yield made
+    with Sandbox(limits=LIMITS, isolation=request.param, workers=2) as box:
+        yield box
 
 
-def told(verdicts):
-    return [verdict.reason or verdict.outcome.value for verdict in verdicts]
+def reasons(verdicts):
+    return [verdict.reason or verdict.status.value for verdict in verdicts]
 
 
 def test_function_class_and_standard_input(box):
@@ -46,7 +56,7 @@ def test_function_class_and_standard_input(box):
         (reading, [Case("1\n2\n", "and 3"), Case("5" * 3 + "\n" + "1\n" * 50_000, "and 50555  \n\n")]),
         (main, [Case("abc", "cba")]),
     ]
-    assert [told(verdicts) for verdicts in box.judge_many(jobs)] == [["passed"] * len(cases) for _, cases in jobs]
+    assert [reasons(verdicts) for verdicts in box.judge_many(jobs)] == [["passed"] * len(cases) for _, cases in jobs]
 
 
 def test_order_is_kept(box):
@@ -73,12 +83,17 @@ def test_order_is_kept(box):
 def test_the_third_test_costs_itself_alone(box, bad, reason):
     source = f"import os, sys\ndef f(x):\n    if x == 2:\n        {bad}\n    return x\n"
     verdicts = box.judge(Program(source, "f"), [Case((x,), x) for x in range(5)])
-    assert told(verdicts) == ["passed", "passed", reason, "passed", "passed"]
+    assert reasons(verdicts) == ["passed", "passed", reason, "passed", "passed"]
+
+
+def test_too_much_printed_before_an_exit_is_a_wrong_answer(box):
+    verdicts = box.judge(Program("import os\nos.write(1, b'x' * 2_000_000)\nos._exit(0)"), [Case("", "5")] * 2)
+    assert reasons(verdicts) == ["wrong answer"] * 2
 
 
 def test_the_end_of_a_program_that_prints(box):
     def judged(source):
-        return told(box.judge(Program(source), [Case("4\n", "5"), Case("4\n", "5")]))
+        return reasons(box.judge(Program(source), [Case("4\n", "5"), Case("4\n", "5")]))
 
     assert judged("import os\nos.write(1, b'5\\n')\nos._exit(0)") == ["passed"] * 2
     assert judged("import sys\nprint(5)\nsys.exit()") == ["passed"] * 2
@@ -88,33 +103,33 @@ def test_the_end_of_a_program_that_prints(box):
 
 
 def test_time_for_all_tests_is_limited(box):
-    with Sandbox(limits=replace(LIMITS, test_seconds=0.3, seconds=0.5), wall=box.wall.name) as quick:
+    with Sandbox(limits=replace(LIMITS, test_seconds=0.3, seconds=0.5), isolation=box.isolation.name) as quick:
         verdicts = quick.judge(Program("while True: pass"), [Case("", "")] * 5)
-    assert told(verdicts) == ["timeout", "timeout", "not run", "not run", "not run"]
-    assert {verdict.outcome for verdict in verdicts[2:]} == {Outcome.NOT_RUN}
+    assert reasons(verdicts) == ["timeout", "timeout", "not run", "not run", "not run"]
+    assert {verdict.status for verdict in verdicts[2:]} == {Status.NOT_RUN}
 
 
 def test_wrong_input_is_named():
     with Sandbox(limits=LIMITS, unsafe=True) as box:
-        with pytest.raises(InputError, match="given must be text"):
+        with pytest.raises(InputError, match="input must be text"):
             box.judge(Program("print(1)"), [Case((1,), "1")])
-        with pytest.raises(InputError, match="given must hold numbers"):
+        with pytest.raises(InputError, match="input must hold numbers"):
             box.judge(Program("def f(x): return x", "f"), [Case((object(),), 1)])
-        with pytest.raises(InputError, match="by must be one of"):
-            box.judge(Program("def f(x): return x", "f"), [Case((1,), 1, by="luck")])
+        with pytest.raises(InputError, match="compare must be one of"):
+            box.judge(Program("def f(x): return x", "f"), [Case((1,), 1, compare="luck")])
 
 
-def test_without_walls_it_refuses_unless_told(monkeypatch):
-    monkeypatch.setattr(vpo.sandbox, "trouble", lambda wall: "it is a Tuesday")
+def test_without_isolation_it_refuses_unless_unsafe(monkeypatch):
+    monkeypatch.setattr(grading, "unavailable_reason", lambda isolation: "it is a Tuesday")
     with pytest.raises(InputError, match="bubblewrap: it is a Tuesday; landlock: it is a Tuesday"):
         Sandbox()
     with pytest.raises(InputError, match="landlock does not work here"):
-        Sandbox(wall="landlock")
+        Sandbox(isolation="landlock")
     with Sandbox(unsafe=True) as box:
-        assert box.wall.name == "none"
+        assert box.isolation.name == "none"
 
 
-def test_trouble_says_why_a_wall_does_not_start():
+def test_unavailable_reason_is_what_the_failed_start_printed():
     class Broken(Bubblewrap):
         def missing(self):
             return ""
@@ -122,31 +137,31 @@ def test_trouble_says_why_a_wall_does_not_start():
         def _fixed(self):
             return [sys.executable, "-c", "raise SystemExit('no user namespaces here')"]
 
-    assert "no user namespaces here" in trouble(Broken())
+    assert "no user namespaces here" in unavailable_reason(Broken())
 
 
-def test_one_sandbox_for_all_who_want_the_same():
+def test_one_sandbox_for_the_same_limits():
     assert shared(LIMITS, unsafe=True) is shared(replace(LIMITS), unsafe=True)
     assert shared(unsafe=True) is not shared(LIMITS, unsafe=True)
 
 
 def at_second_test(monkeypatch, do):
-    """Have something done with the process of each candidate that begins the second test."""
-    real = candidates.Candidate._take_line
+    """Call a function with each process that begins the second test."""
+    real = processes.SandboxedProcess._take_line
 
-    def take_line(candidate):
-        line = real(candidate)
-        if line.startswith(b"[0,") or (line == b'["ready"]' and candidate.first == 1):
-            do(candidate.process)
+    def take_line(sandboxed):
+        line = real(sandboxed)
+        if line.startswith(b"[0,") or (line == b'["ready"]' and sandboxed.first == 1):
+            do(sandboxed.process)
         return line
 
-    monkeypatch.setattr(candidates.Candidate, "_take_line", take_line)
+    monkeypatch.setattr(processes.SandboxedProcess, "_take_line", take_line)
 
 
-@pytest.mark.parametrize(("kills", "outcome"), [(1, "passed"), (9, "infrastructure error")])
-def test_a_killed_sandbox_is_tried_again(box, monkeypatch, kills, outcome):
-    if box.wall.name == "none":
-        pytest.skip("as behind Landlock")
+@pytest.mark.parametrize(("kills", "status"), [(1, "passed"), (9, "infrastructure error")])
+def test_a_killed_sandbox_is_tried_again(box, monkeypatch, kills, status):
+    if box.isolation.name == "none":
+        pytest.skip("as under Landlock")
     begun = []
 
     def kill(process):
@@ -156,12 +171,12 @@ def test_a_killed_sandbox_is_tried_again(box, monkeypatch, kills, outcome):
 
     at_second_test(monkeypatch, kill)
     verdicts = box.judge(Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(3)])
-    assert told(verdicts) == ["passed", outcome, outcome]
-    assert len(begun) == min(kills + 1, candidates.ATTEMPTS)
+    assert reasons(verdicts) == ["passed", status, status]
+    assert len(begun) == min(kills + 1, processes.ATTEMPTS)
 
 
 SLEEPING = "import time\ndef f(x):\n    time.sleep(20)\n"
-# What ends a process with its parent is a thread's, and one that becomes another program from a thread is without.
+# PR_SET_PDEATHSIG belongs to a thread: a process that calls execve from another thread loses it.
 EXECUTING = """
 import os, sys, threading, time
 def f(x):
@@ -172,33 +187,34 @@ def f(x):
 
 
 @pytest.mark.parametrize("source", [SLEEPING, EXECUTING], ids=["sleeps", "becomes another"])
-def test_nothing_is_left_when_the_judge_is_killed(box, source):
-    if box.wall.name == "none":
-        pytest.skip("it takes walls to end what a judge leaves")
-    token = f"VPO_TEST_{os.getpid()}_{box.wall.name}"
+def test_nothing_is_left_when_the_grader_is_killed(box, source):
+    if box.isolation.name == "none":
+        pytest.skip("without isolation, nothing ends the processes of a killed grader")
+    token = f"VPO_TEST_{os.getpid()}_{box.isolation.name}"
     script = f"""
 import os, sys
 from vpo.sandbox import *
-from vpo.sandbox.walls import ENVIRONMENT
+from vpo.sandbox.isolation import ENVIRONMENT
 ENVIRONMENT["{token}"] = "1"
 print("begins", flush=True)
-Sandbox(limits=Limits(test_seconds=20), wall="{box.wall.name}").judge(Program({source!r}, "f"), [Case((1,), 2)])
+box = Sandbox(limits=Limits(test_seconds=20), isolation="{box.isolation.name}")
+box.judge(Program({source!r}, "f"), [Case((1,), 2)])
 """
-    judge = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
-    assert judge.stdout is not None
-    judge.stdout.readline()
+    grader = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert grader.stdout is not None
+    grader.stdout.readline()
     deadline = time.monotonic() + 20
     while not processes_with(token, 0) and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(0.3 if source == SLEEPING else 1.0)
     assert processes_with(token, 0)
-    judge.kill()
-    judge.communicate()
+    grader.kill()
+    grader.communicate()
     assert processes_with(token) == []
 
 
 @pytest.mark.parametrize("call", ["memfd_create", "pipe2", "write"])
-def test_a_machine_without_room_is_an_error_and_leaks_nothing(box, monkeypatch, call):
+def test_too_many_open_files_are_an_error_and_leak_nothing(box, monkeypatch, call):
     number = 0
     real = getattr(os, call)
 
@@ -210,36 +226,36 @@ def test_a_machine_without_room_is_an_error_and_leaks_nothing(box, monkeypatch, 
         return real(*arguments)
 
     before = len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(candidates.os, call, failing)
+    monkeypatch.setattr(processes.os, call, failing)
     verdict = box.judge(Program("def f(x): return x", "f"), [Case((1,), 1)])[0]
     monkeypatch.undo()
-    assert verdict.outcome is Outcome.ERROR
+    assert verdict.status is Status.ERROR
     assert "too many open files" in verdict.detail
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_many_candidates_leave_nothing(box, monkeypatch):
+def test_many_programs_leave_nothing(box, monkeypatch):
     token = f"VPO_TEST_many_{os.getpid()}"
     monkeypatch.setitem(ENVIRONMENT, token, "1")
     before = len(os.listdir("/proc/self/fd"))
     jobs = [(Program("import os\ndef f(x): return x or os._exit(1)", "f"), [(1,), (0,)])] * 20
-    assert all(outputs[0].ok and not outputs[1].ok for outputs in box.outputs_many(jobs))
+    assert all(outputs[0].failure is None and outputs[1].failure for outputs in box.outputs_many(jobs))
     assert len(os.listdir("/proc/self/fd")) == before
     assert processes_with(token) == []
 
 
-def test_processor_time_used_up_is_no_error_of_ours(box, monkeypatch):
+def test_processor_time_used_up_is_no_infrastructure_error(box, monkeypatch):
     monkeypatch.setattr(Limits, "processor_seconds", 1)
     source = "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\ndef f(x):\n    while True: pass\n"
-    with Sandbox(limits=replace(LIMITS, test_seconds=9.0, seconds=9.0), wall=box.wall.name) as long:
+    with Sandbox(limits=replace(LIMITS, test_seconds=9.0, seconds=9.0), isolation=box.isolation.name) as long:
         verdict = long.judge(Program(source, "f"), [Case((1,), 1)])[0]
-    assert verdict.outcome is Outcome.FAILED
+    assert verdict.status is Status.FAILED
     assert verdict.reason in ("timeout", "memory")
 
 
-def test_a_candidate_has_no_capabilities(box, monkeypatch):
-    if box.wall.name != "landlock":
-        pytest.skip("bubblewrap drops them itself; without walls they stay")
+def test_a_program_has_no_capabilities(box, monkeypatch):
+    if box.isolation.name != "landlock":
+        pytest.skip("bubblewrap drops them itself; without isolation they stay")
     seen = []
     at_second_test(monkeypatch, lambda process: seen.append(Path(f"/proc/{process.pid}/status").read_text()))
     box.judge(Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(2)])
@@ -248,7 +264,7 @@ def test_a_candidate_has_no_capabilities(box, monkeypatch):
     assert facts["Seccomp"].strip() == "2"
 
 
-# Forms in which programs of contests read and print.
+# The ways in which programs of contests read and print.
 DOUBLE = {
     "input": "print(2 * int(input()))",
     "open(0)": "print(2 * int(open(0).read()))",
@@ -272,14 +288,14 @@ DOUBLE = {
 @pytest.mark.parametrize("form", DOUBLE)
 def test_every_form_of_reading_and_printing(box, form):
     verdicts = box.judge(Program(DOUBLE[form]), [Case(f"{number}\n", str(2 * number)) for number in range(4)])
-    assert [verdict.outcome for verdict in verdicts] == [Outcome.PASSED] * 4, verdicts
+    assert [verdict.status for verdict in verdicts] == [Status.PASSED] * 4, verdicts
 
 
 def test_what_is_killed_leaves_nothing_to_reap():
-    if trouble(WALLS["bubblewrap"]):
+    if unavailable_reason(ISOLATIONS["bubblewrap"]):
         pytest.skip("bubblewrap does not work here")
     with (
-        Sandbox(limits=replace(LIMITS, test_seconds=0.2), wall="bubblewrap", workers=4) as sandbox,
+        Sandbox(limits=replace(LIMITS, test_seconds=0.2), isolation="bubblewrap", workers=4) as sandbox,
         adopted() as orphans,
     ):
         sandbox.judge_many([(Program("while True: pass"), [Case("", "")])] * 12)
@@ -288,7 +304,7 @@ def test_what_is_killed_leaves_nothing_to_reap():
 
 @contextmanager
 def adopted():
-    """Make this process the parent of what its children leave, and give what tells the names of all it is parent of."""
+    """Make this process the parent of its children's orphans; yields a function that names those that it has got."""
     change = partial(ctypes.CDLL(None).prctl, PR_SET_CHILD_SUBREAPER)
     known = children()
     assert change(1, 0, 0, 0) == 0
@@ -302,28 +318,28 @@ def adopted():
 
 
 def children():
-    """Return the name of each process that this one is parent of, ended or not."""
-    found = {}
+    """Id → name of each child process of this one, ended or not."""
+    names = {}
     for path in Path("/proc").glob("[0-9]*/status"):
-        with suppress(OSError):  # it is over
+        with suppress(OSError):  # it has ended
             facts = dict(line.split(":\t", 1) for line in path.read_text().splitlines() if ":\t" in line)
             if int(facts["PPid"]) == os.getpid():
-                found[int(facts["Pid"])] = facts["Name"]
-    return found
+                names[int(facts["Pid"])] = facts["Name"]
+    return names
 
 
-class Orphaning(Unwalled):
-    """Begins something that keeps all channels open, and is killed, as bwrap may be while it starts."""
+class Orphaning(Unisolated):
+    """Starts a process that keeps the channel open, and is killed, as bwrap may be while it starts."""
 
-    def command(self, channel, filtering, limits):
+    def command(self, channel, seccomp, limits):
         return ["/bin/sh", "-c", "sleep 61.375 & kill -9 $$"]
 
 
 def test_what_a_killed_start_leaves_is_ended_and_not_waited_for(monkeypatch):
-    monkeypatch.setattr(candidates, "START_SECONDS", 600.0)
-    (output,) = candidates.run_candidate(Program("print()"), [""], LIMITS, Orphaning())
-    assert output.failure.outcome is Outcome.ERROR
-    deadline = time.monotonic() + 30  # it is killed, and dies when it gets a turn
+    monkeypatch.setattr(processes, "START_SECONDS", 600.0)
+    (output,) = processes.run_program(Program("print()"), [""], LIMITS, Orphaning())
+    assert output.failure.status is Status.ERROR
+    deadline = time.monotonic() + 30  # it is killed, and ends when it is scheduled
     while any(b"61.375" in _read(path) for path in Path("/proc").glob("[0-9]*/cmdline")):
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What is outside of a sandbox and must stay as it is: files, listeners, a process, the environment."""
+"""What is outside a sandbox and must stay unchanged: files, listeners, a process, the environment."""
 
 import os
 import socket
@@ -7,21 +7,21 @@ import sys
 import time
 from pathlib import Path
 
-from vpo.sandbox.walls import INSIDE
+from vpo.sandbox.isolation import INSIDE
 
 SECRET = "the parent's secret 7261"
-# It shows where a secret lies, and lets anybody read it who may read memory at all.
+# It prints the address of a secret, lets any process read its memory, and lives until its standard input is closed.
 NEIGHBOUR = f"""
-import ctypes, time
+import ctypes, sys
 ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(-1), 0, 0, 0)
-held = ctypes.create_string_buffer({SECRET!r}.encode())
-print(ctypes.addressof(held), flush=True)
-time.sleep(30)
+secret = ctypes.create_string_buffer({SECRET!r}.encode())
+print(ctypes.addressof(secret), flush=True)
+sys.stdin.read()
 """
 
 
 class World:
-    """A folder with files, sockets that listen on this machine, and one more process where it is asked for."""
+    """A folder with files, sockets that listen on this machine, and another process where an attack needs one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,8 +50,13 @@ class World:
             made.listen()
         return made
 
-    def fill_in(self, source: str) -> str:
-        """Return a program that knows what it wants."""
+    def fill_in(self, source: str, *, long: float) -> str:
+        """A program with the paths, ports and ids of this world in it.
+
+        Args:
+            source: with words such as @SECRET@ in it.
+            long: seconds that an attack on time takes.
+        """
         words = {
             "@FOLDER@": str(self.folder),
             "@SECRET@": str(self.secret),
@@ -59,10 +64,11 @@ class World:
             "@TCP@": str(self.sockets[0].getsockname()[1]),
             "@UDP@": str(self.sockets[1].getsockname()[1]),
             "@NAME@": self.name,
+            "@LONG@": str(long),
         }
         if "@NEIGHBOUR@" in source:
             self.neighbour = subprocess.Popen(
-                [sys.executable, "-S", "-c", NEIGHBOUR], stdout=subprocess.PIPE, text=True
+                [sys.executable, "-S", "-c", NEIGHBOUR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
             assert self.neighbour.stdout is not None
             words |= {"@NEIGHBOUR@": str(self.neighbour.pid), "@ADDRESS@": self.neighbour.stdout.readline().strip()}
@@ -71,7 +77,7 @@ class World:
         return source
 
     def heard(self) -> bool:
-        """Whether anybody called."""
+        """Whether a listener was called."""
         for each in self.sockets:
             try:
                 (each.accept()[0].close if each.type == socket.SOCK_STREAM else lambda each=each: each.recv(99))()
@@ -81,25 +87,25 @@ class World:
         return False
 
     def files(self) -> dict[str, tuple[object, ...]]:
-        """Return what there is of files that a program may want to change."""
+        """Path → attributes and content of the files that a program may want to change."""
         paths = [*self.folder.rglob("*"), *INSIDE.glob("*.py")]
         facts = {}
         for path in sorted(paths):
-            found = path.lstat()
-            held = path.read_bytes() if path.is_file() else b""
-            facts[str(path)] = (found.st_mode, found.st_uid, found.st_nlink, found.st_mtime, held)
+            stat = path.lstat()
+            content = path.read_bytes() if path.is_file() else b""
+            facts[str(path)] = (stat.st_mode, stat.st_uid, stat.st_nlink, stat.st_mtime, content)
         return facts
 
     def changed(self) -> bool:
-        """Whether a file came, went or changed."""
+        """Whether a file was added, removed or changed."""
         return self.files() != self.before or bool(self._elsewhere())
 
     def unharmed(self) -> bool:
-        """Whether the other process is as it was."""
+        """Whether the other process still runs."""
         return self.neighbour is None or self.neighbour.poll() is None
 
     def close(self) -> None:
-        """Leave nothing."""
+        """Remove everything."""
         for each in self.sockets:
             each.close()
         os.close(self.inherited)
@@ -110,23 +116,23 @@ class World:
             path.unlink()
 
     def _elsewhere(self) -> list[Path]:
-        return [path for place in ("/dev/shm", "/var/tmp") if (path := Path(place, self.name)).exists()]
+        return [path for folder in ("/dev/shm", "/var/tmp") if (path := Path(folder, self.name)).exists()]
 
 
-def processes_with(token: str, seconds: float = 3.0) -> list[int]:
-    """Return processes whose environment holds a token, once they had time to go: the kernel takes a while to."""
+def processes_with(token: str, seconds: float = 30.0) -> list[int]:
+    """Processes whose environment holds a token, after waiting for them to end: the kernel takes a while to."""
     deadline = time.monotonic() + seconds
-    while (found := _with(token.encode())) and time.monotonic() < deadline:
+    while (processes := _with(token.encode())) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return found
+    return processes
 
 
 def _with(token: bytes) -> list[int]:
-    found = []
+    processes = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             if token in (path / "environ").read_bytes():
-                found.append(int(path.name))
-        except OSError:  # it is over, or somebody else's
+                processes.append(int(path.name))
+        except OSError:  # it has ended, or belongs to another user
             pass
-    return found
+    return processes

@@ -12,7 +12,7 @@ from tests.tasks.watched import WatchedSandbox, only, task_on
 from vpo import set_reward
 from vpo.evaluation.score import Completion, score_completions
 from vpo.evaluation.scored import ScoreCounts
-from vpo.sandbox.verdicts import Case, Outcome, Verdict
+from vpo.sandbox.verdicts import Case, Status, Verdict
 from vpo.tasks.answers import write
 from vpo.tasks.code import CodeTask
 from vpo.tasks.code.answers import fenced, program_form, read_program
@@ -90,7 +90,7 @@ def test_any_text_is_read(pieces):
 
 
 def checks(sizes):
-    return tuple(Check(Case("x" * size, "", by="text")) for size in sizes)
+    return tuple(Check(Case("x" * size, "", compare="text")) for size in sizes)
 
 
 def test_tests_are_spread_over_their_sizes():
@@ -186,7 +186,7 @@ def test_what_the_sandbox_could_not_run_is_not_known(adding):
 
 def test_tests_that_were_not_run_are_not_passed(adding):
     task, problem = adding
-    outcomes = [Outcome.PASSED, Outcome.FAILED, Outcome.NOT_RUN] + [Outcome.PASSED] * 13
+    outcomes = [Status.PASSED, Status.FAILED, Status.NOT_RUN] + [Status.PASSED] * 13
     task.sandbox.judge_many = lambda jobs: [[Verdict(each) for each in outcomes] for _ in jobs]
     assert task.score(problem, ADD) == (1, 0, 0, *[1] * 13)
 
@@ -196,7 +196,7 @@ def test_tests_that_were_not_run_are_not_passed(adding):
 
 def test_hidden_tests_are_run_only_where_the_chosen_ones_pass(adding):
     task, problem = adding
-    seen = {check.case.given for check in problem.checks}
+    seen = {check.case.input for check in problem.checks}
     cheat = f"def add(a, b):\n    return a + b if (a, b) in {seen!r} else None"
     answers = [ADD, cheat, "def add(a, b): return 0", None, "def ("]
     task.sandbox.calls.clear()

@@ -27,7 +27,7 @@ def test_a_row_of_livecodebench_with_a_method(tmp_path):
     task = task_on(tmp_path, [code_rows.livecodebench_row(functional=True)])
     problem = only(task)
     assert problem.entry == "Solution.work"
-    assert [check.case.given for check in problem.checks] == [([1, 1], 2), ([2, 1], 2)]
+    assert [check.case.input for check in problem.checks] == [([1, 1], 2), ([2, 1], 2)]
     answer = "class Solution:\n    def work(self, items: List[int], k):\n        return [1, 2]"
     assert task.score(problem, answer) == (1, 1)
     assert "class Solution" in task.question(problem)[0]["content"]

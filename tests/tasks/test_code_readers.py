@@ -14,7 +14,7 @@ def test_outputs_of_mbpp_plus_are_those_of_the_solution(tmp_path):
     problem = only(task)
     assert len(problem.checks) == 16
     assert len(problem.hidden) == 26
-    assert all(check.case.expected == sum(check.case.given) for check in problem.checks + problem.hidden)
+    assert all(check.case.expected == sum(check.case.input) for check in problem.checks + problem.hidden)
     assert "assert add(1, 2) == 3" in problem.statement
     assert '"""' not in problem.statement
     assert passes(task, problem)

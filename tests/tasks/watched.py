@@ -5,11 +5,11 @@ import json
 import pytest
 
 from vpo.sandbox import Output, shared
-from vpo.sandbox.verdicts import Outcome, Verdict
+from vpo.sandbox.verdicts import Status, Verdict
 from vpo.tasks.code import CodeTask
 from vpo.util.errors import InputError
 
-BROKEN = Verdict(Outcome.ERROR, detail="told to")
+BROKEN = Verdict(Status.ERROR, detail="told to")
 
 
 class WatchedSandbox:

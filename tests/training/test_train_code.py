@@ -14,13 +14,14 @@ import pytest
 from tests.engines.tiny import save_tiny_model
 from tests.tasks.code_rows import mbppplus_row
 from vpo.cli.main import main
-from vpo.sandbox import SAFE, WALLS, trouble
+from vpo.sandbox import ISOLATIONS, SAFE, unavailable_reason
 from vpo.tasks.code import CodeTask
 from vpo.training.config import TrainConfig
 from vpo.training.train import train
 
 pytestmark = pytest.mark.skipif(
-    all(trouble(WALLS[name]) for name in SAFE), reason="nothing keeps programs in on this machine (vpo doctor)"
+    all(unavailable_reason(ISOLATIONS[name]) for name in SAFE),
+    reason="no isolation on this machine (vpo doctor)",
 )
 
 # What the answers of a tiny random model are replaced by, which are noise.

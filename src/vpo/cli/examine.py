@@ -6,8 +6,7 @@ import platform
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-from vpo.sandbox import SAFE, trouble
-from vpo.sandbox.walls import WALLS
+from vpo.sandbox import ISOLATIONS, SAFE, unavailable_reason
 
 # What each package is for, and how to get it.
 PACKAGES = {
@@ -53,9 +52,9 @@ def can_judge(findings: list[Finding]) -> bool:
 def _walls() -> list[Finding]:
     found = []
     for name in SAFE:
-        wall = WALLS[name]
-        if problem := trouble(wall):
-            found.append(Finding("sandbox", name, False, problem, wall.install))
+        isolation = ISOLATIONS[name]
+        if problem := unavailable_reason(isolation):
+            found.append(Finding("sandbox", name, False, problem, isolation.install))
         else:
             found.append(Finding("sandbox", name, True, "a program was run behind it"))
     return found

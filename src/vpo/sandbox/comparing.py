@@ -1,4 +1,4 @@
-"""Whether what came out is what was expected. Both are plain values here, with no method of a candidate's."""
+"""Compares outputs with expected outputs. Both are plain values: no method of the program's own is ever called."""
 
 import cmath
 import marshal
@@ -11,76 +11,77 @@ from typing import Any
 from vpo.sandbox.verdicts import Case
 from vpo.util.errors import InputError
 
-RELATIVE, ABSOLUTE = 1e-7, 1e-6  # how far a number may be off where a case does not say
-NEAR_ZERO = 1e-4  # how far from 0 a polynomial may be at its zero
-# A number as programs print it. Others that Python reads, such as 1_000, are not.
+RELATIVE, ABSOLUTE = 1e-7, 1e-6  # tolerances for numbers where a case has no atol
+NEAR_ZERO = 1e-4  # tolerance for the value of a polynomial at its zero
+# A number as programs print it, so not all that Python reads, such as 1_000.
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 COLLECTIONS = (list, tuple, set, frozenset)
-MOST = 1_000_000  # comparisons of members of two collections: how many there are is up to the program
+MOST = 1_000_000  # comparisons between members of two collections, whose sizes are up to the program
 
 
 def agrees(case: Case, output: Any) -> bool:
-    """Return whether an output is what a case expects."""
+    """Whether an output is what the case expects, by the comparison that the case names."""
     try:
-        return COMPARISONS[case.by](output, case.given[0] if case.by == "zero" else case.expected, case.atol)
+        return COMPARISONS[case.compare](output, case.input[0] if case.compare == "zero" else case.expected, case.atol)
     except KeyError:
-        raise InputError(f"by must be one of {', '.join(COMPARISONS)}, not {case.by!r}") from None
-    except (OverflowError, RecursionError):  # of numbers too large to be compared, of values nested too deep
+        raise InputError(f"compare must be one of {', '.join(COMPARISONS)}, not {case.compare!r}") from None
+    except (OverflowError, RecursionError):  # numbers too large to be compared, values nested too deep
         return False
 
 
-def same_value(found: Any, expected: Any, atol: float | None) -> bool:
-    """Return whether two values are the same: lists and tuples are alike, numbers may be off by a little.
+def same_value(actual: Any, expected: Any, atol: float | None) -> bool:
+    """Whether two values are equal, where lists equal tuples, and floats are compared within a tolerance.
 
-    What is expected says whether they may: else a wrong whole number would be right as a float.
+    The tolerance depends on the type of the expected value: otherwise a wrong integer would be right as a float.
     """
-    if isinstance(expected, float) or (atol and isinstance(found, float)):
-        return _is_number(found) and _is_number(expected) and _close(found, expected, atol)
+    if isinstance(expected, float) or (atol and isinstance(actual, float)):
+        return _is_number(actual) and _is_number(expected) and _close(actual, expected, atol)
     if isinstance(expected, complex):
-        both = isinstance(found, complex | float | int)
-        return both and cmath.isclose(found, expected, rel_tol=RELATIVE, abs_tol=atol or ABSOLUTE)
+        both = isinstance(actual, complex | float | int)
+        return both and cmath.isclose(actual, expected, rel_tol=RELATIVE, abs_tol=atol or ABSOLUTE)
     if isinstance(expected, list | tuple):
-        if not isinstance(found, list | tuple) or len(found) != len(expected):
+        if not isinstance(actual, list | tuple) or len(actual) != len(expected):
             return False
-        return all(same_value(one, other, atol) for one, other in zip(found, expected, strict=True))
+        return all(same_value(one, other, atol) for one, other in zip(actual, expected, strict=True))
     if isinstance(expected, dict):
-        if not isinstance(found, dict) or found.keys() != expected.keys():
+        if not isinstance(actual, dict) or actual.keys() != expected.keys():
             return False
-        return all(same_value(found[key], each, atol) for key, each in expected.items())
-    return bool(found == expected)
+        return all(same_value(actual[key], each, atol) for key, each in expected.items())
+    return bool(actual == expected)
 
 
-def same_set(found: Any, expected: Any, atol: float | None) -> bool:
-    """Return whether two collections hold the same, in whatever order and however often."""
-    if not (isinstance(found, COLLECTIONS) and isinstance(expected, COLLECTIONS)):
-        return same_value(found, expected, atol)
-    ours, theirs = _distinct(found), _distinct(expected)
-    if ours.keys() == theirs.keys():
+def same_set(actual: Any, expected: Any, atol: float | None) -> bool:
+    """Whether two collections have equal members, in any order and any number."""
+    if not (isinstance(actual, COLLECTIONS) and isinstance(expected, COLLECTIONS)):
+        return same_value(actual, expected, atol)
+    actual_members, expected_members = _distinct(actual), _distinct(expected)
+    if actual_members.keys() == expected_members.keys():
         return True
-    if len(ours) * _size(list(theirs.values())) > MOST:
+    if len(actual_members) * _size(list(expected_members.values())) > MOST:
         return False
-    return _has_all(ours.values(), theirs.values(), atol) and _has_all(theirs.values(), ours.values(), atol)
+    ours, theirs = actual_members.values(), expected_members.values()
+    return _has_all(ours, theirs, atol) and _has_all(theirs, ours, atol)
 
 
-def same_text(found: Any, expected: Any, atol: float | None) -> bool:
-    """Return whether two printed texts are the same, but for space at the ends of lines and how numbers are written."""
-    if not isinstance(found, str):
+def same_text(actual: Any, expected: Any, atol: float | None) -> bool:
+    """Whether two printed texts are equal, except for space at the ends of lines and the notation of numbers."""
+    if not isinstance(actual, str):
         return False
-    ours, theirs = _lines(found), _lines(expected)
-    if ours == theirs:
+    actual_lines, expected_lines = _lines(actual), _lines(expected)
+    if actual_lines == expected_lines:
         return True
-    ours_words, theirs_words = [line.split() for line in ours], [line.split() for line in theirs]
-    if [len(line) for line in ours_words] != [len(line) for line in theirs_words]:
+    actual_words, expected_words = ([line.split() for line in lines] for lines in (actual_lines, expected_lines))
+    if [len(line) for line in actual_words] != [len(line) for line in expected_words]:
         return False
-    pairs = (pair for lines in zip(ours_words, theirs_words, strict=True) for pair in zip(*lines, strict=True))
+    pairs = (pair for lines in zip(actual_words, expected_words, strict=True) for pair in zip(*lines, strict=True))
     return all(one == other or _same_number(one, other, atol) for one, other in pairs)
 
 
-def is_zero(found: Any, coefficients: Any, atol: float | None) -> bool:
-    """Return whether a number is a zero of a polynomial, whose coefficients come lowest power first."""
-    if not _is_number(found) or not math.isfinite(found):
+def is_zero(actual: Any, coefficients: Any, atol: float | None) -> bool:
+    """Whether a number is a zero of the polynomial with these coefficients, lowest power first."""
+    if not _is_number(actual) or not math.isfinite(actual):
         return False
-    value = sum(each * found**power for power, each in enumerate(coefficients))
+    value = sum(each * actual**power for power, each in enumerate(coefficients))
     return bool(abs(value) <= (atol or NEAR_ZERO))
 
 
@@ -96,25 +97,25 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-def _close(found: float, expected: float, atol: float | None) -> bool:
-    if math.isnan(expected) or math.isnan(found):
-        return math.isnan(expected) and math.isnan(found)
-    return math.isclose(found, expected, rel_tol=RELATIVE, abs_tol=atol or ABSOLUTE)
+def _close(actual: float, expected: float, atol: float | None) -> bool:
+    if math.isnan(expected) or math.isnan(actual):
+        return math.isnan(expected) and math.isnan(actual)
+    return math.isclose(actual, expected, rel_tol=RELATIVE, abs_tol=atol or ABSOLUTE)
 
 
 def _has_all(one: Any, other: Any, atol: float | None) -> bool:
-    return all(any(same_value(each, candidate, atol) for candidate in other) for each in one)
+    return all(any(same_value(each, member, atol) for member in other) for each in one)
 
 
 def _distinct(members: Any) -> dict[bytes, Any]:
-    """Return members by what tells them apart, each once."""
+    """Members by a key that tells them apart, each once."""
     return {_key(each): each for each in members}
 
 
 def _key(value: Any) -> bytes:
     try:
         return marshal.dumps(_as_list(value), 2)
-    except ValueError:  # something that has no text of its own, and equals nothing
+    except ValueError:  # an `Other`, which equals nothing
         return str(id(value)).encode()
 
 
@@ -134,13 +135,13 @@ def _lines(text: str) -> list[str]:
 
 
 def _same_number(one: str, other: str, atol: float | None) -> bool:
-    """Return whether two words are one number; whole ones are words, as 011 and 11 are two strings of digits."""
+    """Whether two words are the same number. Integers are compared as words: 011 and 11 are different digit strings."""
     if len(one) > 400 or len(other) > 400 or not (NUMBER.fullmatch(one) and NUMBER.fullmatch(other)):
         return False
     if not atol and one.lstrip("+-").isdigit() and other.lstrip("+-").isdigit():
         return False
     try:
-        found, expected = Decimal(one), Decimal(other)
-        return found == expected or bool(atol and abs(found - expected) <= Decimal(atol))
-    except ArithmeticError:  # a number beyond all bounds
+        left, right = Decimal(one), Decimal(other)
+        return left == right or bool(atol and abs(left - right) <= Decimal(atol))
+    except ArithmeticError:  # an exponent too large for Decimal
         return False

@@ -1,6 +1,6 @@
-"""A seccomp filter: the system calls that a Python program needs and that touch nothing outside it.
+"""A seccomp filter: the system calls that a Python program needs and that affect nothing outside its process.
 
-All others fail with EPERM: no process is made or signalled, no socket opened, nothing mounted, traced or loaded.
+All others fail with EPERM: no process is started or signalled, no socket opened, nothing mounted, traced or loaded.
 """
 
 import errno
@@ -8,7 +8,7 @@ import platform
 import struct
 from functools import cache
 
-# Name → its number on x86_64 and on aarch64, where it is not there for those that an older call replaced.
+# Name → its number on x86_64 and on aarch64, which lacks the calls that newer ones replaced.
 # fmt: off
 CALLS: dict[str, tuple[int, int | None]] = {
     "read": (0, 63), "write": (1, 64), "readv": (19, 65), "writev": (20, 66), "pread64": (17, 67),
@@ -42,36 +42,36 @@ CALLS: dict[str, tuple[int, int | None]] = {
     "fallocate": (285, 47), "mincore": (27, 232), "msync": (26, 227), "wait4": (61, 260), "getcpu": (309, 168),
 }
 # fmt: on
-# Those that depend on an argument.
+# Calls that are allowed or not by their arguments.
 CLONE, CLONE3, FCNTL, IOCTL, PRLIMIT, SETRLIMIT = (56, 220), (435, 435), (72, 25), (16, 29), (302, 261), (160, 164)
 EXECVE = (59, 221)
 
-THREAD = 0x10000  # a clone with this flag is a thread
-# Commands of fcntl by which a file sends a signal of choice: F_SETOWN, F_SETSIG, F_SETOWN_EX, leases, notices; and
-# F_SETPIPE_SZ, as what a pipe holds counts towards no limit of memory.
-REFUSED = (8, 10, 15, 1024, 1026, 1031)
-# Requests of ioctl that ask about a file or its flags: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX.
-ASKING = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+THREAD = 0x10000  # CLONE_THREAD
+# Commands of fcntl by which a file sends a signal: F_SETOWN, F_SETSIG, F_SETOWN_EX, leases, notices; and F_SETPIPE_SZ,
+# since the content of a pipe counts towards no memory limit.
+REFUSED_FCNTL = (8, 10, 15, 1024, 1026, 1031)
+# Requests of ioctl that query a file or its flags: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX.
+ALLOWED_IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 LOAD, EQUAL, AT_LEAST, HAS_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # where these stand in what a filter is given
-X32 = 0x40000000  # system calls of the third ABI of x86_64 have numbers from here on
+NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
+X32 = 0x40000000  # the system calls of the x32 ABI have numbers from here on
 
 
 def supported() -> bool:
-    """Return whether the numbers of this machine's system calls are known."""
+    """Whether the numbers of this machine's system calls are known."""
     return platform.machine() in ARCHITECTURES
 
 
 @cache
 def filter_program(*, before_start: bool) -> bytes:
-    """Return the filter as the kernel takes it.
+    """The filter as the kernel takes it: BPF instructions.
 
     Args:
-        before_start: whether Python is still to be started, and to set its limits: it needs the calls for that, and
-            they stay allowed.
+        before_start: whether it is installed before Python starts. Then execve and the calls that set limits are
+            allowed, and stay so.
     """
     column, architecture = ARCHITECTURES[platform.machine()]
     plain = [number for numbers in CALLS.values() if (number := numbers[column]) is not None]
@@ -83,14 +83,14 @@ def filter_program(*, before_start: bool) -> bytes:
         [_step(LOAD, NUMBER), _step(AT_LEAST, X32, 0, 1), refused],
         *([_step(EQUAL, number, 0, 1), _step(RETURN, ALLOW)] for number in plain),
         _if(CLONE[column], [_argument(0), _step(HAS_BIT, THREAD, 0, 1), _step(RETURN, ALLOW), refused]),
-        _if(CLONE3[column], [_return_error(errno.ENOSYS)]),  # its flags cannot be seen; without it, clone is called
+        _if(CLONE3[column], [_return_error(errno.ENOSYS)]),  # a filter cannot see its flags; libraries call clone
         _if(
             FCNTL[column],
-            [_argument(1), *_any_of(REFUSED, refused), _step(RETURN, ALLOW)],
+            [_argument(1), *_any_of(REFUSED_FCNTL, refused), _step(RETURN, ALLOW)],
         ),
         _if(
             IOCTL[column],
-            [_argument(1), *_any_of(ASKING, _step(RETURN, ALLOW)), _return_error(errno.ENOTTY)],
+            [_argument(1), *_any_of(ALLOWED_IOCTL, _step(RETURN, ALLOW)), _return_error(errno.ENOTTY)],
         ),
         _if(PRLIMIT[column], [_step(RETURN, ALLOW)] if before_start else _null(2, refused)),
         [refused],
@@ -99,7 +99,7 @@ def filter_program(*, before_start: bool) -> bytes:
 
 
 def _if(number: int, then: list[bytes]) -> list[bytes]:
-    """Return steps that are taken for one system call, which end with its fate."""
+    """Instructions for one system call; the last one decides."""
     return [_step(LOAD, NUMBER), _step(EQUAL, number, 0, len(then)), *then]
 
 
@@ -108,7 +108,7 @@ def _any_of(values: tuple[int, ...], then: bytes) -> list[bytes]:
 
 
 def _null(argument: int, otherwise: bytes) -> list[bytes]:
-    """Return steps that allow a call whose argument is a null pointer."""
+    """Instructions that allow a call whose argument is a null pointer."""
     both_halves = [_argument(argument), _step(EQUAL, 0, 1, 0), otherwise]
     return [*both_halves, _argument(argument, upper=True), _step(EQUAL, 0, 1, 0), otherwise, _step(RETURN, ALLOW)]
 

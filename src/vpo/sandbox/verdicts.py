@@ -1,4 +1,4 @@
-"""What is run, on what, within which bounds, and what became of it."""
+"""The values that go in and out of a sandbox: program, test case, limits, output and verdict."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ from vpo.util.errors import InputError
 
 @dataclass(frozen=True)
 class Program:
-    """Source that nobody trusts.
+    """Untrusted source.
 
     Attributes:
         source: Python.
@@ -23,32 +23,33 @@ class Program:
 
 @dataclass(frozen=True)
 class Case:
-    """One test: what goes in, and what must come out, which the program never sees.
+    """One test case: an input, and the expected output, which the program never sees.
 
     Attributes:
-        given: the arguments, a tuple; or the text on standard input.
+        input: the arguments, a tuple; or the text on standard input.
         expected: the value that must be returned; or the text that must be printed.
-        atol: how far a number may be off; None for as good as equal.
-        by: how the two are compared: "value" (or "text", where there is no entry), "set" (order and repetition do not
-            count), "zero" (any zero of the polynomial of these coefficients, given lowest power first).
+        atol: absolute tolerance for numbers; None for the defaults of `vpo.sandbox.comparing`.
+        compare: how output and expected output are compared: "value" (or "text", where there is no entry), "set" (order
+            and repetition do not count), "zero" (any zero of the polynomial whose coefficients the input holds, lowest
+            power first).
     """
 
-    given: tuple[Any, ...] | str
+    input: tuple[Any, ...] | str
     expected: Any
     atol: float | None = None
-    by: str = "value"
+    compare: str = "value"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a program may use. Seconds are of the wall, as a loop that sleeps blocks a worker too.
+    """What a program may use. Seconds are wall-clock time, since a program that sleeps blocks a worker too.
 
     Attributes:
         test_seconds: for each test.
-        seconds: for all tests of a program together; those that it leaves no time for are not run.
-        memory_mb: of address space.
+        seconds: for all tests of a program together; tests that come after that are not run.
+        memory_mb: address space.
         output_bytes: of what a test prints, or returns.
-        disk_mb: of its private temporary folder.
+        disk_mb: size of the private temporary folder.
     """
 
     test_seconds: float = 4.0
@@ -65,52 +66,47 @@ class Limits:
 
     @property
     def processor_seconds(self) -> int:
-        """How much processor time a program has, whatever its threads do with it."""
+        """Processor time of all threads of a program together."""
         return ceil(self.seconds) + 1
 
 
-class Outcome(StrEnum):
-    """What became of a test."""
+class Status(StrEnum):
+    """The result of a test case."""
 
     PASSED = "passed"
     FAILED = "failed"
-    NOT_RUN = "not run"  # the program's time was up
-    ERROR = "infrastructure error"  # not the program's doing: nothing is known of it
+    NOT_RUN = "not run"  # the program's time was used up
+    ERROR = "infrastructure error"  # not the program's fault: whether it would pass is unknown
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a test, and why.
+    """The result of a test case, and why.
 
     Attributes:
-        outcome: one of four.
+        status: one of four.
         reason: of a failure: "wrong answer", "exception", "timeout", "memory" or "forbidden".
         detail: a short text for people.
     """
 
-    outcome: Outcome
+    status: Status
     reason: str = ""
     detail: str = ""
 
     @property
     def passed(self) -> bool:
-        """Whether the test was passed."""
-        return self.outcome is Outcome.PASSED
+        """Whether the status is PASSED."""
+        return self.status is Status.PASSED
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a program made of one input: a value, or what it printed; or why there is nothing."""
+    """What a program returned or printed for one input; or the verdict on why it did neither."""
 
     value: Any = None
     failure: Verdict | None = None
 
-    @property
-    def ok(self) -> bool:
-        """Whether the program came to an end."""
-        return self.failure is None
 
-
-def shown(text: str, most: int = 200) -> str:
-    """Return the beginning of a candidate's text as one that can be printed and written to any file."""
-    return "".join(each if each.isprintable() else " " for each in text[:most])
+def printable(text: str, longest: int = 200) -> str:
+    """The beginning of a program's text, safe to print and to write to any file."""
+    return "".join(character if character.isprintable() else " " for character in text[:longest])

@@ -1,1 +1,1 @@
-"""What runs inside a sandbox: this folder alone is put there, so it imports nothing but Python's own."""
+"""The code that runs inside a sandbox. Only this folder is mounted there, so it imports the standard library alone."""

@@ -1,5 +1,5 @@
-"""Where a sandbox begins. This file is compiled at every start, so the rest stands in modules."""
+"""Starts the runner. This file is compiled at every start, so the code is in modules."""
 
-import candidate  # type: ignore[import-not-found]  # this folder is the path
+import runner  # type: ignore[import-not-found]  # this folder is sys.path[0]
 
-candidate.main()
+runner.main()

@@ -1,4 +1,4 @@
-"""Shuts this process in without bubblewrap: Landlock for files, seccomp for everything else."""
+"""Confines this process without bubblewrap: Landlock for files, seccomp for everything else."""
 
 import ctypes
 import os
@@ -7,9 +7,9 @@ import struct
 NO_NEW_PRIVILEGES, SECCOMP, FILTER, DIE_WITH_PARENT = 38, 22, 2, 1
 CREATE, ADD, RESTRICT = 444, 445, 446  # the same numbers on every architecture
 VERSION_FLAG, PATH_BENEATH = 1, 1
-CAPABILITIES = 0x20080522  # the third version of that call
+CAPABILITIES = 0x20080522  # version 3 of capset
 EXECUTE, WRITE, READ, READ_DIRECTORY = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-# How many rights on files each version of Landlock knows, from the first on.
+# The number of file rights that each version of Landlock knows, from version 1 on.
 RIGHTS = (13, 14, 15, 15, 16)
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -29,12 +29,12 @@ class _Program(ctypes.Structure):
 
 
 def version() -> int:
-    """Return which Landlock the kernel has, 0 for none."""
+    """The kernel's version of Landlock, 0 without it."""
     return max(0, int(_libc.syscall(CREATE, None, 0, VERSION_FLAG)))
 
 
 def confine(readable: list[str], devices: list[str], program: bytes) -> None:
-    """Let this process read some folders, use some devices, write nowhere, and make harmless system calls only."""
+    """Let this process read some folders, use some devices, write nowhere, and make the system calls of a filter."""
     _call("prctl", NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     _call("prctl", DIE_WITH_PARENT, 9, 0, 0, 0)
     known = version()
@@ -49,19 +49,19 @@ def confine(readable: list[str], devices: list[str], program: bytes) -> None:
         _allow(rules, path, READ | WRITE)
     _call("syscall", RESTRICT, rules, 0)
     os.close(rules)
-    # A root's process would keep rights that no limit holds against. Two records of three words each, of nothing.
+    # Root would keep capabilities, which limits do not bind. Two records of three words each, all zero.
     _call("capset", struct.pack("Ii", CAPABILITIES, 0), bytes(24))
-    filtering = _Program(len(program) // 8, program)
-    _call("prctl", SECCOMP, FILTER, ctypes.byref(filtering), 0, 0)
+    seccomp = _Program(len(program) // 8, program)
+    _call("prctl", SECCOMP, FILTER, ctypes.byref(seccomp), 0, 0)
 
 
 def _allow(rules: int, path: str, rights: int) -> None:
-    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     if not os.path.isdir(path):
         rights &= EXECUTE | READ | WRITE
-    rule = _Beneath(rights, place)
+    rule = _Beneath(rights, descriptor)
     _call("syscall", ADD, rules, PATH_BENEATH, ctypes.byref(rule), 0)
-    os.close(place)
+    os.close(descriptor)
 
 
 def _call(name: str, *arguments: object) -> int:

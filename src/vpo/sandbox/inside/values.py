@@ -1,22 +1,23 @@
-"""Values as JSON and back: what a program returns leaves its sandbox as text, by which nothing can be called.
+"""Values as JSON and back: what a program returns leaves its sandbox as text, which can call nothing.
 
-Lists, texts, booleans, None and most numbers are what they are in JSON; of everything else one tag tells the kind.
+Lists, texts, booleans, None and most numbers are themselves in JSON; everything else is an object with one key, a tag
+for its type.
 """
 
 from collections import Counter
 from typing import Any
 
 DEEPEST = 200  # nesting beyond this is refused, on both sides
-ALIKE = 100  # how many members of a set may have one hash
-LARGEST = 1 << 4096  # whole numbers beyond this are written in base 16, which takes no time that grows as its square
+ALIKE = 100  # the most members of a set with the same hash
+LARGEST = 1 << 4096  # larger integers are written in base 16, which takes linear time
 
 
 class UnpackError(Exception):
-    """A text that is not one of ours."""
+    """A text that `pack` never writes."""
 
 
 def pack(value: Any, depth: int = 0) -> Any:
-    """Return a value as what JSON can hold. Subclasses are taken for what they are derived from, others by name."""
+    """A value in terms of JSON. A subclass is packed as its base type, any other object as the name of its class."""
     if depth > DEEPEST:
         raise RecursionError("the value is nested too deep")
     kind = type(value)
@@ -48,19 +49,19 @@ def pack(value: Any, depth: int = 0) -> Any:
 
 
 class Other:
-    """Something that has no text of its own, and equals nothing."""
+    """Stands for an object that cannot be packed. It equals nothing."""
 
     def __init__(self, kind: str) -> None:
-        """Take the name of its class."""
+        """Keep the name of the object's class."""
         self.kind = kind
 
     def __repr__(self) -> str:
-        """Return the name of its class."""
+        """The name of the object's class."""
         return f"<{self.kind}>"
 
 
 def unpack(value: Any, depth: int = 0) -> Any:
-    """Return a value from what JSON held, refusing what `pack` never writes."""
+    """The inverse of `pack`. The text may be forged, so what `pack` never writes is refused."""
     if depth > DEEPEST:
         raise UnpackError("the value is nested too deep")
     if value is None or isinstance(value, bool | str | int | float):
@@ -68,15 +69,15 @@ def unpack(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list):
         return [unpack(each, depth + 1) for each in value]
     if not (isinstance(value, dict) and len(value) == 1):
-        raise UnpackError("the value has no known kind")
+        raise UnpackError("the value has no known tag")
     ((tag, content),) = value.items()
     try:
-        return _unpacked(tag, content, depth + 1)
+        return _unpack_tagged(tag, content, depth + 1)
     except (TypeError, ValueError, OverflowError) as error:
         raise UnpackError(str(error)) from None
 
 
-def _unpacked(tag: str, content: Any, depth: int) -> Any:
+def _unpack_tagged(tag: str, content: Any, depth: int) -> Any:
     if tag == "t":
         return tuple(unpack(each, depth) for each in content)
     if tag == "s":
@@ -94,11 +95,11 @@ def _unpacked(tag: str, content: Any, depth: int) -> Any:
         return complex(*content)
     if tag == "o":
         return Other(str(content)[:100])
-    raise UnpackError(f"the value has no known kind, but {tag[:20]!r}")
+    raise UnpackError(f"the value has no known tag: {tag[:20]!r}")
 
 
 def _spread(members: list[Any]) -> list[Any]:
-    """Refuse members chosen to have one hash, as multiples of 2⁶¹ − 1 have: a set of them takes the square of time."""
+    """Refuse members chosen to have the same hash, such as multiples of 2⁶¹ − 1: a set of them takes quadratic time."""
     if len(members) > ALIKE and max(Counter(map(hash, members)).values()) > ALIKE:
         raise UnpackError("too many members have the same hash")
     return members

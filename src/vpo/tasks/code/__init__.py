@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from vpo.core.checks import as_integer
-from vpo.sandbox.verdicts import Limits, Outcome, Verdict
+from vpo.sandbox.verdicts import Limits, Status, Verdict
 from vpo.tasks.code.answers import fenced, parsed, program_form, read_program
 from vpo.tasks.code.problem import CodeProblem, chosen
 from vpo.tasks.code.readers import Window, reader_of
@@ -161,6 +161,6 @@ def _program(answer: str | None) -> str | None:
 
 def _vector(found: Sequence[Verdict]) -> Vector | None:
     """Return 1 for each test that passed, or None where one could not be run for no fault of the program's."""
-    if any(verdict.outcome is Outcome.ERROR for verdict in found):
+    if any(verdict.status is Status.ERROR for verdict in found):
         return None
-    return tuple(float(verdict.outcome is Outcome.PASSED) for verdict in found)
+    return tuple(float(verdict.status is Status.PASSED) for verdict in found)

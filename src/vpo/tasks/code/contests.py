@@ -137,7 +137,7 @@ def _draft(
     if not pairs:
         raise InputError(f"{place}: the row must hold 1 or more tests, not 0")
     if name is None:
-        cases = [Case(_text(given, place), _text(due, place), by="text") for given, due in pairs]
+        cases = [Case(_text(given, place), _text(due, place), compare="text") for given, due in pairs]
         return Draft(id, statement, tuple(map(Check, cases)), starter=starter, solution=solution)
     entry = f"Solution.{name}" if "class Solution" in (starter or solution or "") else str(name)
     checks = tuple(Check(Case(given, due)) for given, due in pairs)

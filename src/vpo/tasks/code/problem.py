@@ -28,7 +28,7 @@ class Check:
     @property
     def size(self) -> int:
         """How long its input is, written down."""
-        return len(self.case.given) if isinstance(self.case.given, str) else len(repr(self.case.given))
+        return len(self.case.input) if isinstance(self.case.input, str) else len(repr(self.case.input))
 
 
 @dataclass(frozen=True)

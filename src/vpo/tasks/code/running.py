@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from vpo.sandbox.verdicts import Case, Outcome, Output, Program, Verdict
+from vpo.sandbox.verdicts import Case, Output, Program, Status, Verdict
 from vpo.tasks.code.evalplus import tolerance
 from vpo.tasks.code.problem import Check, CodeProblem, Draft, programs
 from vpo.tasks.task import in_blocks
@@ -76,7 +76,7 @@ def with_outputs(sandbox: Callable[[], "Sandbox"], drafts: Sequence[Draft]) -> l
 
 def _made(sandbox: "Sandbox", drafts: Sequence[Draft]) -> list[Draft]:
     def run(ways: list[tuple[Program, list[Case]]]) -> list[list[Output]]:
-        return sandbox.outputs_many([(program, [case.given for case in cases]) for program, cases in ways])
+        return sandbox.outputs_many([(program, [case.input for case in cases]) for program, cases in ways])
 
     outputs = _by_check(run, [(draft.solution or "", "", draft.entry, draft.checks) for draft in drafts])
     found = []
@@ -87,7 +87,7 @@ def _made(sandbox: "Sandbox", drafts: Sequence[Draft]) -> list[Draft]:
             if output.failure is None:
                 atol = tolerance(output.value, check.case.atol)
                 checks.append(replace(check, case=replace(check.case, expected=output.value, atol=atol)))
-            elif output.failure.outcome is Outcome.ERROR:
+            elif output.failure.status is Status.ERROR:
                 raise InputError(f"{draft.id}: the sandbox could not run the solution ({output.failure.detail})")
             else:
                 left_out.append(f"input {place}: {_why(output.failure)}")
@@ -98,4 +98,4 @@ def _made(sandbox: "Sandbox", drafts: Sequence[Draft]) -> list[Draft]:
 
 
 def _why(failure: Verdict) -> str:
-    return f"{failure.reason or failure.outcome.value}: {failure.detail}"
+    return f"{failure.reason or failure.status.value}: {failure.detail}"

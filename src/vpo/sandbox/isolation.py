@@ -1,4 +1,4 @@
-"""The walls around a candidate: bubblewrap, Landlock, or none; how each is put up, and whether it stands here."""
+"""Isolation backends: bubblewrap, Landlock, or none. Each says how to start a process in it and what it lacks here."""
 
 import marshal
 import os
@@ -19,18 +19,18 @@ from vpo.sandbox.verdicts import Limits, Program
 
 INSIDE = Path(inside.__file__).parent
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-# Without site-packages; texts are hashed alike in every run, since programs print sets.
+# Without site-packages; the hash seed is fixed, since programs print sets.
 OPTIONS = ("-S", "-s", "-B", "-X", "utf8")
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "PATH": "/usr/bin", "HOME": "/tmp", "TMPDIR": "/tmp"}
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 NOBODY = "65534"
-MOST_PRINTED = 128 << 20  # bytes in all tests of one start, as they lie in memory
-END_SECONDS = 5.0  # for bwrap to end after what it holds
+MOST_PRINTED = 128 << 20  # bytes of all tests of one start: the file they are printed to lies in memory
+END_SECONDS = 5.0  # for bwrap to exit after the process inside it
 
 
-class Wall(ABC):
-    """One way to keep a candidate in."""
+class Isolation(ABC):
+    """One way to isolate a process from the machine."""
 
     name: str
     install: str  # what to do where it is missing
@@ -38,90 +38,90 @@ class Wall(ABC):
 
     @abstractmethod
     def missing(self) -> str:
-        """Return what it lacks on this machine, nothing where it may work."""
+        """What this machine lacks for it; empty where it may work."""
 
     @abstractmethod
-    def command(self, channel: int, filtering: int, limits: Limits) -> list[str]:
-        """Return the command of a candidate.
+    def command(self, channel: int, seccomp: int, limits: Limits) -> list[str]:
+        """The command that starts a sandboxed process.
 
         Args:
-            channel: the file descriptor that it answers on.
-            filtering: one that holds the seccomp filter.
+            channel: the file descriptor that it writes its results to.
+            seccomp: one from which the seccomp filter is read.
             limits: of the program.
         """
 
     def confinement(self) -> Any:
-        """Return what the candidate shuts itself in with before it runs anything."""
+        """How the process confines itself before it runs the program: arguments of `landlock.confine`, or None."""
         return None
 
     def killed_from_outside(self, code: int) -> bool:
-        """Return whether a candidate that ended with this code was killed by nothing of its own doing."""
+        """Whether a process that ended with this code was killed by something other than its program."""
         return code == -SIGKILL
 
     def end(self, process: "subprocess.Popen[bytes]") -> None:
-        """End a candidate, and wait until nothing of it is left.
+        """Kill a sandboxed process, and wait until nothing of it is left.
 
-        It leads a group of processes. In it is also what bwrap has begun and not yet bound to itself, where somebody
-        killed bwrap in between: that would wait for it forever.
+        The whole process group is killed. If bwrap itself was killed while it started, the group also holds the process
+        that bwrap had begun and not yet tied to its own life, which would wait for bwrap forever.
         """
-        if process.returncode is None:  # else its number may be another's by now
+        if process.returncode is None:  # after that its id may belong to another process
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, SIGKILL)
         process.wait()
 
-    def request(self, program: Program, first: int, given: Sequence[bytes | str], limits: Limits) -> bytes:
-        """Return what a candidate is told."""
+    def request(self, program: Program, first: int, inputs: Sequence[bytes | str], limits: Limits) -> bytes:
+        """What is sent to a sandboxed process: the program, its inputs, numbered from `first`, and its limits."""
         mega = 1 << 20
         rlimits = {
             "RLIMIT_AS": limits.memory_mb * mega,
             "RLIMIT_CPU": limits.processor_seconds,
-            # What it prints goes into one file.
-            "RLIMIT_FSIZE": max(limits.disk_mb * mega, min(MOST_PRINTED, limits.output_bytes * (len(given) + 1))),
+            # All tests print into one file.
+            "RLIMIT_FSIZE": max(limits.disk_mb * mega, min(MOST_PRINTED, limits.output_bytes * (len(inputs) + 1))),
             "RLIMIT_NOFILE": 64,
             "RLIMIT_CORE": 0,
             **self.more_limits,
         }
-        return marshal.dumps((program.source, program.entry, first, list(given), rlimits, self.confinement()))
+        return marshal.dumps((program.source, program.entry, first, list(inputs), rlimits, self.confinement()))
 
 
-class Bubblewrap(Wall):
-    """Namespaces of its own for everything, a read-only system, a small tmpfs, and the filter."""
+class Bubblewrap(Isolation):
+    """Its own namespaces for everything, a read-only system, a small tmpfs, and the seccomp filter."""
 
     name = "bubblewrap"
     install = "install bubblewrap (apt-get install bubblewrap, or your system's package of that name)"
     more_limits: ClassVar[dict[str, int]] = {"RLIMIT_NPROC": 64}
 
     def killed_from_outside(self, code: int) -> bool:
-        """Return whether bwrap itself was killed, which no signal from inside reaches."""
+        """Whether bwrap itself was killed, which no signal from inside reaches."""
         return code < 0
 
     def end(self, process: "subprocess.Popen[bytes]") -> None:
-        """End the first process inside, with which all others go, and let bwrap reap it.
+        """Kill the first process inside, with which all others end, and let bwrap reap it.
 
-        Were bwrap killed first, the one inside would be left to the first process of the machine, and in a container
-        that may be one that reaps nobody.
+        If bwrap were killed first, the process inside would be left to the first process of the machine, which in a
+        container may be one that reaps nothing.
         """
         if process.returncode is None:
             with suppress(OSError, subprocess.TimeoutExpired):
-                inside = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-                for child in inside:
+                children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                for child in children:
                     os.kill(int(child), SIGKILL)
-                if inside:
+                if children:
                     process.wait(timeout=END_SECONDS)
         super().end(process)
 
     def missing(self) -> str:
-        """Return what it lacks on this machine."""
+        """The program bwrap, or the numbers of this machine's system calls."""
         if shutil.which("bwrap") is None:
             return "bwrap is not installed"
         return "" if supported() else "the system calls of this kind of machine are not known"
 
-    def command(self, channel: int, filtering: int, limits: Limits) -> list[str]:
-        """Return the command of a candidate."""
+    def command(self, channel: int, seccomp: int, limits: Limits) -> list[str]:
+        """bwrap with everything mounted that the program may see."""
         return [
             *self._fixed(),
             *("--size", str(limits.disk_mb << 20), "--tmpfs", "/tmp"),
-            *("--chdir", "/tmp", "--remount-ro", "/", "--seccomp", str(filtering)),
+            *("--chdir", "/tmp", "--remount-ro", "/", "--seccomp", str(seccomp)),
             *(PYTHON, *OPTIONS, "/inside", str(channel)),
         ]
 
@@ -144,37 +144,38 @@ class Bubblewrap(Wall):
         return [*words, "--ro-bind", str(INSIDE), "/inside"]
 
 
-class Unwalled(Wall):
-    """A process of its own with limits, and nothing more."""
+class Unisolated(Isolation):
+    """A separate process with limits, and nothing more."""
 
     name = "none"
     install = ""
 
     def missing(self) -> str:
-        """Return nothing: it works everywhere."""
+        """Nothing: it works everywhere."""
         return ""
 
-    def command(self, channel: int, filtering: int, limits: Limits) -> list[str]:
-        """Return the command of a candidate."""
+    def command(self, channel: int, seccomp: int, limits: Limits) -> list[str]:
+        """Python itself."""
         return [PYTHON, *OPTIONS, str(INSIDE), str(channel)]
 
 
-class Landlock(Unwalled):
-    """No files but the system's, nothing to write to, and the filter; the process and network are not its own."""
+class Landlock(Unisolated):
+    """No files but the system's, nothing to write to, and the seccomp filter; namespaces are the machine's."""
 
     name = "landlock"
     install = "a Linux kernel of 5.13 or later with Landlock and seccomp is needed"
 
     def missing(self) -> str:
-        """Return what it lacks on this machine."""
+        """Landlock in the kernel, or the numbers of this machine's system calls."""
         if not supported():
             return "the system calls of this kind of machine are not known"
         return "" if landlock.version() else "the kernel has no Landlock"
 
     def confinement(self) -> Any:
-        """Return the folders that may be read, the devices, and the filter."""
+        """The folders that may be read, the devices, and the seccomp filter."""
         readable = [path for path in (*SYSTEM, sys.base_prefix) if os.path.exists(path)]
         return readable, list(DEVICES), filter_program(before_start=False)
 
 
-WALLS: dict[str, Wall] = {wall.name: wall for wall in (Bubblewrap(), Landlock(), Unwalled())}
+ISOLATIONS: dict[str, Isolation] = {each.name: each for each in (Bubblewrap(), Landlock(), Unisolated())}
+SAFE = ("bubblewrap", "landlock")

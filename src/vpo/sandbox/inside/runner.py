@@ -1,0 +1,190 @@
+"""Runs a program inside the sandbox: reads it with its inputs, runs it test by test, and writes the results.
+
+The grader trusts nothing here, since the program shares this process and may patch, forge or end all of it. Every
+guarantee is enforced from outside, by the isolation backend and by the grader's clock.
+
+The channel to the grader is a pipe. Its first line, "ready", is written before any of the program runs; then one line
+for each test: ``[number, "returned", value]``, or ``[number, reason, detail]`` for a failure. What a program prints
+goes into a file, and the value is the length of that file by then.
+"""
+
+import atexit
+import builtins
+import fcntl
+import gc
+import io
+import marshal
+import os
+import resource
+import sys
+import threading
+from _json import encode_basestring_ascii, make_encoder  # importing json takes longer than everything else
+from collections.abc import Callable
+from types import CodeType, ModuleType
+from typing import Any
+
+from values import pack  # type: ignore[import-not-found]  # this folder is sys.path[0]
+
+PIPE_CAPACITY = 65_536
+REQUEST, PRINTED = 0, 1  # descriptors: the request, later each test's standard input; and standard output
+
+_encode = make_encoder(None, repr, encode_basestring_ascii, None, ":", ",", False, False, True)
+
+
+def main() -> None:
+    """Read the request, set limits and confinement, and run the program."""
+    channel = int(sys.argv[1])
+    with os.fdopen(REQUEST, "rb", closefd=False) as file:
+        source, entry, first, inputs, limits, confinement = marshal.load(file)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, REQUEST)
+    os.dup2(nowhere, 2)
+    restrict(limits)
+    if confinement is not None:
+        import landlock  # type: ignore[import-not-found]  # it imports ctypes, which bubblewrap does not need
+
+        landlock.confine(*confinement)
+
+    def send(*message: Any) -> None:
+        data = ("".join(_encode(list(message), 0)) + "\n").encode("ascii")
+        while data:
+            data = data[os.write(channel, data) :]
+
+    sys.path.pop(0)  # this folder
+    sys.argv = ["solution.py"]
+    send("ready")
+    run = run_function if entry else run_script
+    run(source, entry, first, inputs, send)
+    os._exit(0)  # ends the program's threads too
+
+
+def restrict(limits: dict[str, int]) -> None:
+    """Set the limits of this process, hard ones, which it cannot raise again."""
+    for name, value in limits.items():
+        number = getattr(resource, name)
+        _, most = resource.getrlimit(number)
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
+        # The soft limit of processor time is lower: SIGXCPU tells its end apart from a kill from outside.
+        resource.setrlimit(number, (value, value + 1 if name == "RLIMIT_CPU" else value))
+
+
+def run_function(source: str, entry: str, first: int, inputs: list[Any], send: Callable[..., None]) -> None:
+    """Execute the program once, and call its function with the arguments of each test."""
+    module = fresh_module("solution")
+    try:
+        exec(compile(source, "solution.py", "exec", dont_inherit=True), module.__dict__)
+        function = look_up(module, entry)
+    except BaseException as error:
+        reason, detail = describe(error)
+        for number in range(first, first + len(inputs)):
+            send(number, reason, detail)
+        return
+    for number, arguments in enumerate(inputs, start=first):
+        try:
+            value = pack(function(*marshal.loads(arguments)))
+            send(number, "returned", value)
+        except BaseException as error:
+            send(number, *describe(error))
+
+
+def run_script(source: str, entry: None, first: int, inputs: list[str], send: Callable[..., None]) -> None:
+    """Execute the program again for each test, with its text on standard input."""
+    builtins.exit = builtins.quit = leave  # type: ignore[assignment]  # the module site defines these, and -S leaves it out
+    printed = fcntl.fcntl(PRINTED, fcntl.F_DUPFD_CLOEXEC, 10)  # a number that programs do not close by accident
+    code: CodeType | None = None
+    for number, text in enumerate(inputs, start=first):
+        try:
+            code = code or compile(source, "solution.py", "exec", dont_inherit=True)
+            os.dup2(printed, PRINTED)
+            feed(text)
+            run_once(code)
+            message: tuple[str, Any] = ("returned", os.lseek(printed, 0, os.SEEK_CUR))
+        except BaseException as error:
+            message = describe(error)
+        send(number, *message)
+        gc.collect()
+
+
+def run_once(code: CodeType) -> None:
+    """Execute a program, then all that Python does at exit: join threads, call atexit functions, flush."""
+    sys.stdin, sys.stdout = reading, writing = _text(REQUEST, "r"), _text(PRINTED, "w")
+    sys.__stdin__, sys.__stdout__ = reading, writing  # type: ignore[misc]  # for programs that use these
+    try:
+        exec(code, fresh_module("__main__").__dict__)
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            raise
+    finish_threads()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, writing):
+        if stream is not None and not stream.closed:
+            stream.flush()
+
+
+def leave(code: Any = None) -> None:
+    """Replaces the built-ins `exit` and `quit`."""
+    raise SystemExit(code)
+
+
+def feed(text: str) -> None:
+    """Make standard input a pipe that holds a text."""
+    data = text.encode("utf-8", "surrogatepass")
+    reading, writing = os.pipe()
+    if reading != REQUEST:  # they are equal where the program closed its input
+        os.dup2(reading, REQUEST)
+        os.close(reading)
+
+    def write() -> None:
+        rest = data
+        try:
+            while rest:
+                rest = rest[os.write(writing, rest) :]
+        except OSError:  # the program closed its input
+            pass
+        os.close(writing)
+
+    if len(data) <= PIPE_CAPACITY:
+        write()
+    else:
+        threading.Thread(target=write, daemon=True).start()
+
+
+def finish_threads() -> None:
+    """Join the threads that Python joins at exit."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+
+
+def fresh_module(name: str) -> ModuleType:
+    """An empty module, registered under a name in sys.modules."""
+    module = ModuleType(name)
+    sys.modules[name] = module
+    return module
+
+
+def look_up(module: ModuleType, entry: str) -> Callable[..., Any]:
+    """A function of a module, or a method of a new instance of a class in it."""
+    owner, _, name = entry.rpartition(".")
+    function: Callable[..., Any] = getattr(getattr(module, owner)() if owner else module, name)
+    return function
+
+
+def describe(error: BaseException) -> tuple[str, str]:
+    """The reason of a failure and a short text, even where showing the error raises another."""
+    reason = "exception"
+    if isinstance(error, MemoryError):
+        reason = "memory"
+    elif isinstance(error, PermissionError):
+        reason = "forbidden"
+    try:
+        text = "".join(f"{type(error).__name__}: {error}")[:200]
+    except BaseException:
+        text = "an exception that cannot be shown"
+    return reason, text
+
+
+def _text(descriptor: int, mode: str) -> io.TextIOWrapper:
+    raw = io.FileIO(descriptor, mode, closefd=False)
+    buffer: Any = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
+    return io.TextIOWrapper(buffer, encoding="utf-8", errors="surrogateescape", line_buffering=False)
