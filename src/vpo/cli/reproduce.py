@@ -2,7 +2,7 @@
 
 import argparse
 import warnings
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     if not (options.small or on_gpu):
         shorter = "; --small takes minutes" if options.task == "maze" else ""
         warnings.warn(f"no GPU is seen, and by default a plan takes days without one{shorter}", stacklevel=1)
-    folder = Path(options.out or f"reproduced/{plan.folder}")
+    folder = Path(options.out or f"reproduced/{plan.start.name}")
     jobs = (8 if on_gpu else 1) if options.jobs is None else options.jobs
     comparison, evaluations, results = reproduce(plan, folder, jobs)
     costs = costs_of(evaluations, results["names"])
@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
         "costs": {name: each and asdict(each) for name, each in costs.items()},
     }
     write_json(folder / RESULTS, data)
-    title = f"{plan.title}: every method, {plan.seeds} seeds, {plan.evaluations} pools of each"
+    title = f"{plan.start.title}: every method, {plan.seeds} seeds, {plan.evaluations} pools of each"
     page = page_data(comparison, curves_of(comparison), evaluations, results["names"], title, command_line())
     page["tables"].append(seed_table(results["seeds"], plan.evaluations))
     if len(plan.rates) > 1:
@@ -119,24 +119,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> "Plan":
-    """Return the plan that fits the task, with what was given in place of its defaults."""
-    from vpo.tasks import get
-    from vpo.training.plan import SMALL, LanguagePlan, MazePlan
+    """The plan of the task, with the options in place of its defaults."""
+    from vpo.training.plan import SETTINGS, plan_for
 
-    kind = MazePlan if options.task == "maze" else LanguagePlan
-    known = {each.name for each in fields(kind)}
-    ours = {each.name for plan in (MazePlan, LanguagePlan) for each in fields(plan)}
-    given: dict[str, Any] = {name: value for name, value in vars(options).items() if name in ours}
-    if kind is LanguagePlan:
-        given["task_settings"] = task_settings(options)
-        get(options.task, **given["task_settings"])  # refuses what is no task
+    settings = {name: value for name, value in vars(options).items() if name in SETTINGS}
+    if options.task != "maze":
+        settings["task_settings"] = task_settings(options)
     elif task_settings(options):
         raise InputError("reproduce maze has no settings of the task but --size")
-    for name in given:
-        if name not in known:
-            raise InputError(f"reproduce {options.task} has no --{name.replace('_', '-')}")
-    small = {name: value for name, value in SMALL.items() if options.small and name in known}
-    return kind(**{**small, **given})
+    return plan_for(options.task, settings, small=options.small)
 
 
 def _add_numbers(options: Any, /, **meanings: str) -> None:

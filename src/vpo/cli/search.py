@@ -96,9 +96,9 @@ def run(options: argparse.Namespace) -> int:
     from vpo.report.search_page import search_page
     from vpo.search.config import SearchConfig
     from vpo.search.result import merged
-    from vpo.search.run import SearchJob
+    from vpo.search.run import PRELOAD, SearchJob
     from vpo.util.files import command_line, write_json, write_text
-    from vpo.util.jobs import finish
+    from vpo.util.jobs import run_jobs
 
     models = _models(options.models)
     strategies = [options.strategy]
@@ -118,8 +118,7 @@ def run(options: argparse.Namespace) -> int:
     as_integer(options.jobs, "jobs", 1)
     if options.jobs > 1:
         Path(options.out).mkdir(parents=True, exist_ok=True)
-        every = [job for group in jobs.values() for job in group]
-        finish(every, lambda job: [], options.jobs, len(every))
+        run_jobs([job for group in jobs.values() for job in group], parallel=options.jobs, preload=PRELOAD)
     outcomes = [merged([_searched(name, job) for job in group], name) for name, group in jobs.items()]
     folders = [group[0].folder for group in jobs.values()]
     if any(each.cases != each.distinct * each.seeds or each.distinct != outcomes[0].distinct for each in outcomes):

@@ -28,6 +28,7 @@ from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
 from vpo.util.files import locked, now, write_json
 
+PRELOAD = ("torch", "transformers", "vpo.search.run")  # what a process that searches imports
 ENDED, ARCHIVE = "ended.json", "archive.json"  # are there once a search went through its iterations
 
 
@@ -185,11 +186,6 @@ class SearchJob:
 
     folder: Path
     request: SearchConfig
-
-    @property
-    def key(self) -> object:
-        """What tells it from others."""
-        return self.folder
 
     @property
     def done(self) -> bool:

@@ -1,116 +1,92 @@
-"""Plans of `vpo reproduce`: which methods are trained, from what, how, and on what they are measured."""
+"""Plans of `vpo reproduce`: which methods are trained, from what, how, and what they are measured on."""
 
 import json
-import math
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
-from vpo.methods import METHODS
+from vpo.methods import METHODS, Method
 from vpo.methods import get as get_method
-from vpo.tasks.maze.world import check_size
 from vpo.training.config import TrainConfig
+from vpo.training.starts import LanguageStart, MazeStart, Start
 from vpo.util.errors import InputError
-
-if TYPE_CHECKING:
-    from vpo.models.warmup import Warmup
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is trained, and on what it is measured.
+    """What is trained, and what it is measured on. The defaults are those of mazes.
 
     Attributes:
-        task: what to train on.
-        model: what to start from; see the plans of their kinds.
+        start: the task, and the model that all methods start from.
         methods: names, each optionally with settings: "vpo_anchored:anchor=0.7".
-        rates: learning rates to choose from, for each method, on the validation problems; a single one is taken.
-        seeds: how many.
+        rates: learning rates to choose from, for each method, on the validation problems; a single one is taken as is.
+        seeds: runs of each method that are reported.
         steps: of training.
         prompts_per_step: problems a step.
-        problems: to train on; 0 for all.
+        problems: how many to train on; 0 for all.
         group: rollouts per problem.
-        warmup_steps: over which the rate rises.
+        warmup_steps: steps over which the learning rate rises.
         kl: weight of the KL term.
-        validation_problems: problems to choose rates on.
-        test_problems: problems to report on; 0 for all.
-        pool: answers per problem.
-        evaluations: pools of each run, each drawn with a seed of its own.
+        validation_problems: how many problems to choose rates on.
+        test_problems: how many problems to report on; 0 for all.
+        pool: answers per problem in an evaluation.
+        evaluations: how many times each run is evaluated, with a seed of its own each time.
     """
 
-    task: str
-    model: str = ""
+    start: Start
     methods: tuple[str, ...] = tuple(METHODS)
-    rates: tuple[float, ...]
+    rates: tuple[float, ...] = (2.5e-5, 5e-5, 1e-4)
     seeds: int = 3
-    steps: int
-    prompts_per_step: int
-    problems: int
+    steps: int = 120
+    prompts_per_step: int = 128
+    problems: int = 16_000
     group: int = 8
     warmup_steps: int = 10
     kl: float = 0.001
-    validation_problems: int = 0
-    test_problems: int
+    validation_problems: int = 200
+    test_problems: int = 200
     pool: int = 30
     evaluations: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a plan without methods, rates or seeds, and numbers that mean nothing."""
+        """Check every value."""
+        if not self.start.has_validation and (len(self.rates) > 1 or self.validation_problems):
+            raise InputError(f"{self.start.task} has no validation problems to choose a rate on: give one rate")
         for name in ("methods", "rates"):
-            if not getattr(self, name):
+            values = getattr(self, name)
+            if not values:
                 raise InputError(f"{name} must name 1 or more")
-            if len(set(getattr(self, name))) < len(getattr(self, name)):
-                raise InputError(f"{name} must name each once, not {', '.join(map(str, getattr(self, name)))}")
-        least = {
-            "seeds": 1,
-            "evaluations": 1,
-            "problems": 0,
-            "test_problems": 0,
-            "validation_problems": 1 if len(self.rates) > 1 else 0,
-        }
-        for name, bound in least.items():
+            if len(set(values)) < len(values):
+                raise InputError(f"{name} must name each once, not {', '.join(map(str, values))}")
+        least = {"seeds": 1, "evaluations": 1, "problems": 0, "test_problems": 0}
+        for name, bound in {**least, "validation_problems": int(self.chooses_rates)}.items():
             if getattr(self, name) < bound:
                 raise InputError(f"{name} must be {bound} or more, not {getattr(self, name)}")
         for text in self.methods:
-            name, settings = split_method(text)
-            answers = get_method(name, **settings).answers
+            answers = method_of(text).answers
             if self.pool < answers or self.pool % answers:
                 raise InputError(f"pool must be a multiple of the {answers} answers of {text}, not {self.pool}")
-            self.config(self.model or "policy", text, self.rates[0], 0)  # refuses numbers that mean nothing
+            self.config(self.start.model or "policy", text, self.rates[0], 0)  # checks the numbers of a run
 
     @property
-    def title(self) -> str:
-        """What the plan is about, for people."""
-        return Path(self.task).stem
+    def chooses_rates(self) -> bool:
+        """Whether there are several learning rates to choose from."""
+        return len(self.rates) > 1
 
     @property
-    def folder(self) -> str:
-        """A name for its folder."""
-        return Path(self.task).stem
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Of the task."""
-        raise NotImplementedError
-
-    @property
-    def reported(self) -> range:
-        """The seeds that are reported: not 0, with which rates are chosen."""
-        return range(1, self.seeds + 1)
-
-    def start(self, folder: Path) -> str:
-        """Return the model that all start from, made in a folder if it is to be made and is not there."""
-        raise NotImplementedError
+    def answers(self) -> int:
+        """The largest m of the methods."""
+        return max(method_of(text).answers for text in self.methods)
 
     def config(self, model: str, method: str, rate: float, seed: int) -> TrainConfig:
-        """Return the settings of one run from a model."""
+        """The settings of one run."""
         name, settings = split_method(method)
         return TrainConfig(
-            task=self.task,
+            task=self.start.task,
             method=name,
             method_settings=settings,
             model=model,
-            task_settings=self.settings,
+            task_settings=self.start.task_settings,
             steps=self.steps,
             prompts_per_step=self.prompts_per_step,
             problems=self.problems or None,
@@ -121,174 +97,23 @@ class Plan:
             seed=seed,
             save_every=max(1, self.steps // 4),
             keep_checkpoints=1,
-            **self.further(),
+            **self.start.train_settings(self.prompts_per_step * self.group),
         )
 
-    def further(self) -> dict[str, Any]:
-        """Return the settings of a run that only plans of this kind have."""
-        return {}
 
-
-@dataclass(frozen=True, kw_only=True)
-class MazePlan(Plan):
-    """Mazes of one size, from the policy `model`, or from one that is built, and stopped early to leave work to do.
-
-    Attributes:
-        size: of the mazes.
-        policy_mazes: to build the policy from.
-        policy_steps: to build it in.
-        policy_batch: examples a step of that.
-        policy_width: of its layers.
-    """
-
-    task: str = "maze"
-    size: int = 9
-    policy_mazes: int = 40_000
-    policy_steps: int = 2_000
-    policy_batch: int = 512
-    policy_width: int = 192
-    rates: tuple[float, ...] = (2.5e-5, 5e-5, 1e-4)
-    steps: int = 120
-    prompts_per_step: int = 128
-    problems: int = 16_000
-    validation_problems: int = 200
-    test_problems: int = 200
-
-    def __post_init__(self) -> None:
-        """Refuse a size that no maze has, too."""
-        check_size(self.size)
-        super().__post_init__()
-
-    @property
-    def title(self) -> str:
-        """What the plan is about, for people."""
-        return f"maze {self.size} × {self.size}"
-
-    @property
-    def folder(self) -> str:
-        """A name for its folder."""
-        return f"maze-{self.size}"
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Of the task."""
-        return {"size": self.size}
-
-    def start(self, folder: Path) -> str:
-        """Return the policy, built if it is not there."""
-        from vpo.models.build import build_maze
-
-        if not self.model and not folder.is_dir():
-            build_maze(
-                folder,
-                size=self.size,
-                mazes=self.policy_mazes,
-                steps=self.policy_steps,
-                batch=self.policy_batch,
-                goals=True,
-                width=self.policy_width,
-            )
-        return self.model or str(folder)
-
-    def further(self) -> dict[str, Any]:
-        """Return how many rollouts go through a backward pass: fewer where they are longer, for their memory."""
-        return {"micro_batch": min(256 if self.size <= 9 else 128, self.prompts_per_step * self.group)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class LanguagePlan(Plan):
-    """A task of text, from the language model `model`, which is warmed up first: see `vpo.models.warmup`.
-
-    Attributes:
-        task_settings: of the task, such as its data.
-        max_tokens: after m times as many a completion is cut off.
-        micro_batch: rollouts in one backward pass; of the warm-up, examples.
-        single_steps: steps of the warm-up on single gold answers.
-        set_steps: steps of the warm-up on sets, made of the model's own answers; with neither there is no warm-up.
-        set_problems: problems for the sets.
-        warmup_learning_rate: learning rate of the warm-up.
-    """
-
-    task_settings: dict[str, Any] = field(default_factory=dict)
-    methods: tuple[str, ...] = ("grpo", "gdpo", "max_at_k", "multi_rlvr", "vpo")
-    rates: tuple[float, ...] = (1e-5,)
-    seeds: int = 1
-    steps: int = 60
-    prompts_per_step: int = 32
-    problems: int = 0
-    test_problems: int = 0
-    evaluations: int = 4
-    max_tokens: int = 200
-    micro_batch: int = 32
-    single_steps: int = 300
-    set_steps: int = 100
-    set_problems: int = 400
-    warmup_learning_rate: float = 1e-4
-
-    def __post_init__(self) -> None:
-        """Refuse a plan without a model, and rates to choose from, for which there are no problems."""
-        if not self.model:
-            raise InputError(f"{self.task} needs a language model to start from: give --model")
-        if len(self.rates) > 1 or self.validation_problems:
-            raise InputError(f"{self.task} has no validation problems to choose a rate on: give one rate")
-        super().__post_init__()
-        self.warmup()  # refuses numbers that mean nothing
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Of the task."""
-        return self.task_settings
-
-    def start(self, folder: Path) -> str:
-        """Return the model, warmed up if it is not there."""
-        from vpo.models.warmup import warm_up
-
-        warmup = self.warmup()
-        if warmup is None:
-            return self.model
-        if not folder.is_dir():
-            warm_up(self.model, self.task, self.task_settings, folder, warmup)
-        return str(folder)
-
-    def warmup(self) -> "Warmup | None":
-        """Return what the warm-up is made of; None for none."""
-        from vpo.models.warmup import OWN, Warmup
-
-        if self.single_steps == 0 == self.set_steps:
-            return None
-        answers = max(get_method(name, **settings).answers for name, settings in map(split_method, self.methods))
-        return Warmup(
-            answers=max(answers, 2),
-            source=OWN,
-            single_steps=self.single_steps,
-            set_steps=self.set_steps,
-            set_problems=self.set_problems,
-            warmup_learning_rate=self.warmup_learning_rate,
-            micro_batch=math.gcd(Warmup.batch, self.micro_batch),
-            max_tokens=self.max_tokens,
-        )
-
-    def further(self) -> dict[str, Any]:
-        """Return how long answers may be, and how many rollouts go through a backward pass."""
-        rollouts = self.prompts_per_step * self.group
-        return {"max_tokens": self.max_tokens, "micro_batch": min(self.micro_batch, rollouts)}
-
-
-def split_method(text: str) -> tuple[str, dict[str, Any]]:
-    """Read "vpo_anchored:anchor=0.7:answers=4" as a method and its settings."""
-    name, *parts = text.split(":")
-    settings = {}
-    for part in parts:
-        key, _, value = part.partition("=")
-        try:
-            settings[key] = json.loads(value)
-        except ValueError:
-            raise InputError(f"a setting of a method must be written KEY=NUMBER, not {part!r}") from None
-    get_method(name, **settings)
-    return name, settings
-
-
-# Minutes on a CPU, by fields of the plans that have them.
+# What differs for language tasks, by fields of `Plan`.
+LANGUAGE: dict[str, Any] = {
+    "methods": ("grpo", "gdpo", "max_at_k", "multi_rlvr", "vpo"),
+    "rates": (1e-5,),
+    "seeds": 1,
+    "steps": 60,
+    "prompts_per_step": 32,
+    "problems": 0,
+    "validation_problems": 0,
+    "test_problems": 0,
+    "evaluations": 4,
+}
+# Minutes on a CPU, by fields of `Plan` and of its start.
 SMALL: dict[str, Any] = {
     "size": 7,
     "policy_mazes": 1_000,
@@ -307,3 +132,54 @@ SMALL: dict[str, Any] = {
     "set_steps": 10,
     "set_problems": 20,
 }
+
+
+def plan_for(task: str, settings: Mapping[str, Any], *, small: bool = False) -> Plan:
+    """A plan for a task, with some settings in place of its defaults.
+
+    Args:
+        task: "maze", or a language task.
+        settings: by the names of the fields of `Plan` and of its start.
+        small: use the defaults of a plan that takes minutes on a CPU.
+    """
+    known = _settings_of(task)
+    for name in settings:
+        if name not in known:
+            raise InputError(f"reproduce {task} has no --{name.replace('_', '-')}")
+    values = dict(settings) if task == "maze" else {"task": task, **LANGUAGE, **settings}
+    if small:
+        values = {**values, **{name: value for name, value in SMALL.items() if name in known}, **settings}
+    kind = MazeStart if task == "maze" else LanguageStart
+    start = kind(**{name: values.pop(name) for name in _names(kind) if name in values})
+    return Plan(start=start, **values)
+
+
+def _settings_of(task: str) -> set[str]:
+    return (_names(Plan) | _names(MazeStart if task == "maze" else LanguageStart)) - {"start", "task"}
+
+
+def _names(kind: type) -> set[str]:
+    return {each.name for each in fields(kind)}
+
+
+SETTINGS = _settings_of("maze") | _settings_of("")  # the names of all settings of plans
+
+
+def split_method(text: str) -> tuple[str, dict[str, Any]]:
+    """Read "vpo_anchored:anchor=0.7:answers=4" as a method and its settings."""
+    name, *parts = text.split(":")
+    settings = {}
+    for part in parts:
+        key, _, value = part.partition("=")
+        try:
+            settings[key] = json.loads(value)
+        except ValueError:
+            raise InputError(f"a setting of a method must be written KEY=NUMBER, not {part!r}") from None
+    get_method(name, **settings)
+    return name, settings
+
+
+def method_of(text: str) -> Method:
+    """The method of a name with settings."""
+    name, settings = split_method(text)
+    return get_method(name, **settings)

@@ -1,4 +1,8 @@
-"""Jobs in processes of their own, several at once: what is done is not done again, and all end with their parent."""
+"""Jobs in processes of their own, several in parallel. All end with the process that started them.
+
+`concurrent.futures` does not fit: its workers outlive a job, so none can be stopped gently, have a log of its own, or
+run out of memory without breaking the pool for the others.
+"""
 
 import multiprocessing
 import os
@@ -7,139 +11,159 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from vpo.util.errors import InputError
 
 
 class Job(Protocol):
-    """Something to do once. It must be picklable."""
+    """A piece of work with a result on disk. It must be picklable."""
 
     @property
     def folder(self) -> Path:
-        """Where it is done, one for each job; what its process says goes into a file of that name and .log."""
+        """Where the result goes. The output of its process goes to a file beside it, FOLDER.log."""
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to do."""
-
-    @property
-    def key(self) -> object:
-        """What tells it from others."""
+        """Whether the result is there."""
 
     @property
     def length(self) -> float:
-        """How long it takes, next to others."""
+        """How long it takes, relative to other jobs: the longest are started first."""
 
     def do(self) -> None:
-        """Do it."""
+        """Make the result."""
 
 
-J = TypeVar("J", bound=Job)
-
-NO_ROOM = 75  # what a process ends with that found no memory on the GPU
+GPU_FULL = 75  # exit code of a process that ran out of GPU memory
 OUT_OF_MEMORY = ("OutOfMemoryError", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")  # as torch says it
 
 
-def finish(begin: Sequence[J], following: Callable[[J], list[J]], at_once: int, total: int) -> None:
-    """Do what is missing, each job in a process of its own; where some fail, the others are done first.
+def run_jobs(jobs: Sequence[Job], *, parallel: int, preload: Sequence[str] = ()) -> None:
+    """Run all jobs that are not done, and raise once all have ended where some failed. See `JobPool`."""
+    pool = JobPool(parallel, preload)
+    pool.run(jobs)
+    pool.check()
 
-    A job that finds no memory on a GPU beside others is taken up again, with fewer at once from then on.
 
-    Args:
-        begin: the jobs to begin with.
-        following: the jobs that can be done once this one and others like it are; the last of them gives them.
-        at_once: how many run at a time.
-        total: how many there will be.
+@dataclass
+class _Running:
+    job: Job
+    process: BaseProcess
+    alone: bool  # whether no other job ran at any time beside it
+
+
+class JobPool:
+    """Runs jobs, each in a process of its own.
+
+    A job that runs out of GPU memory beside others is started again, and fewer run in parallel from then on.
+
+    Attributes:
+        parallel: how many jobs run at a time.
+        failures: a line for each job that failed: its folder and the reason.
     """
-    from tqdm import tqdm
 
-    context = _processes()
-    waiting: list[J] = []
-    running: dict[Any, tuple[J, BaseProcess]] = {}
-    failed, known = [], set()
-    beside: set[object] = set()  # keys of those that were not alone all the time
-    with tqdm(total=total, desc="runs", disable=None) as bar:
+    def __init__(self, parallel: int, preload: Sequence[str] = ()) -> None:
+        """Set the number of jobs at a time, and the modules to import once for all processes."""
+        self.parallel = parallel
+        self.failures: list[str] = []
+        self._count = 0
+        self._context = _process_context(preload)
+        self._waiting: list[Job] = []
+        self._running: dict[Any, _Running] = {}  # by the sentinel of the process
+        self._bar: Any = None
 
-        def add(jobs: Sequence[J]) -> None:
-            for job in jobs:
-                if job.key in known:
-                    continue
-                known.add(job.key)
-                if job.done:
-                    bar.update()
-                    add(following(job))
-                else:
-                    waiting.append(job)
-            waiting.sort(key=lambda job: job.length)  # the longest is taken first
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Run the jobs that are not done. One that fails is reported, and the others go on."""
+        from tqdm import tqdm
 
-        try:
-            add(begin)
-            while waiting or running:
-                while waiting and len(running) < at_once:
-                    job = waiting.pop()
-                    process = context.Process(target=_live, args=(job,))
-                    process.start()
-                    running[process.sentinel] = (job, process)
-                    beside.discard(job.key)
-                    if len(running) > 1:
-                        beside.update(each.key for each, _ in running.values())
-                for sentinel in connection.wait(list(running)):
-                    job, ended = running.pop(sentinel)
-                    ended.join()
-                    if ended.exitcode == NO_ROOM and job.key in beside:
-                        at_once = max(1, len(running))
-                        waiting.append(job)
-                        tqdm.write(f"vpo: {job.folder}: no room on the GPU; {at_once} at once from now on", sys.stderr)
-                        continue
-                    bar.update()
-                    if job.done:
-                        if bar.disable:  # where there is no terminal for it
-                            print(f"{job.folder}: done", file=sys.stderr, flush=True)
-                        add(following(job))
-                    else:
-                        words = _last_words(job, killed=(ended.exitcode or 0) < 0)
-                        failed.append(f"{job.folder}: {words}")
-                        tqdm.write(f"vpo: {job.folder}: failed: {words}", sys.stderr)
-        except BaseException:
-            for _, other in running.values():
-                other.terminate()  # it stops with a checkpoint
-            for _, other in running.values():
-                other.join()
-            raise
-    if failed:
-        raise InputError(f"{len(failed)} of {len(known)} runs failed: {failed[0]}")
+        self._count += len(jobs)
+        self._waiting = sorted((job for job in jobs if not job.done), key=lambda job: job.length, reverse=True)
+        done = len(jobs) - len(self._waiting)
+        with tqdm(total=len(jobs), initial=done, desc="runs", disable=None) as self._bar:
+            try:
+                while self._waiting or self._running:
+                    self._start_waiting()
+                    for sentinel in connection.wait(list(self._running)):
+                        self._ended(self._running.pop(sentinel))
+            except BaseException:
+                self._stop()
+                raise
+
+    def check(self) -> None:
+        """Raise where jobs failed, with the first reason."""
+        if self.failures:
+            raise InputError(f"{len(self.failures)} of {self._count} runs failed: {self.failures[0]}")
+
+    def _start_waiting(self) -> None:
+        while self._waiting and len(self._running) < self.parallel:
+            job = self._waiting.pop(0)
+            process = self._context.Process(target=_run_process, args=(job,))
+            process.start()
+            self._running[process.sentinel] = _Running(job, process, alone=True)
+            if len(self._running) > 1:
+                for running in self._running.values():
+                    running.alone = False
+
+    def _ended(self, ended: _Running) -> None:
+        job = ended.job
+        ended.process.join()
+        if ended.process.exitcode == GPU_FULL and not ended.alone:
+            self.parallel = max(1, len(self._running))
+            self._waiting.insert(0, job)
+            self._report(f"vpo: {job.folder}: the GPU is full; {self.parallel} in parallel from now on")
+            return
+        self._bar.update()
+        if not job.done:
+            reason = _failure(job, killed=(ended.process.exitcode or 0) < 0)
+            self.failures.append(f"{job.folder}: {reason}")
+            self._report(f"vpo: {job.folder}: failed: {reason}")
+        elif self._bar.disable:  # no terminal, so no progress bar
+            self._report(f"{job.folder}: done")
+
+    def _report(self, line: str) -> None:
+        self._bar.write(line, sys.stderr)
+        sys.stderr.flush()
+
+    def _stop(self) -> None:
+        """End all jobs: training stops at SIGTERM with a checkpoint."""
+        for running in self._running.values():
+            running.process.terminate()
+        for running in self._running.values():
+            running.process.join()
 
 
-def _processes() -> Any:
-    """Return how processes are made: out of one that has imported everything, where the system can do that."""
+def _process_context(preload: Sequence[str]) -> Any:
+    """Processes are forked from a server that has imported the modules, where the system has such servers."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
-    # What is imported looks for a GPU, which must not be taken hold of in a process that others come out of.
+    # Imports look for a GPU, and CUDA must not be initialised in a process that is forked.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-    # Caches that grow token by token leave pieces of every size, which would fill a GPU that many share.
+    # Key-value caches grow token by token and leave fragments of every size, which fill a shared GPU.
     os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["vpo.training.train", "vpo.evaluation.evaluate", "vpo.engines.answer_trainer"])
+    context.set_forkserver_preload(list(preload))
     return context
 
 
-def _last_words(job: Job, *, killed: bool) -> str:
+def _failure(job: Job, *, killed: bool) -> str:
+    """The reason of a failure: the last line of the log, usually an exception."""
     log = _log(job)
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
-    return f"{'it was killed' if killed or not lines else lines[-1]} (see {log})"
+    return f"{'killed' if killed or not lines else lines[-1]} (see {log})"
 
 
 def _log(job: Job) -> Path:
     return job.folder.with_name(f"{job.folder.name}.log")
 
 
-def _live(job: Job) -> None:
-    """Do a job: the life of a process."""
-    os.setsid()  # a Ctrl-C in the terminal would be a second asking to stop
+def _run_process(job: Job) -> None:
+    """Do one job, in its own process."""
+    os.setsid()  # a Ctrl-C in the terminal goes to the parent alone, which sends SIGTERM
     watch_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
     with open(_log(job), "a") as file:
         os.dup2(file.fileno(), 1)
@@ -147,14 +171,14 @@ def _live(job: Job) -> None:
     try:
         job.do()
     except RuntimeError as error:
-        if not any(sign in f"{type(error).__name__}: {error}" for sign in OUT_OF_MEMORY):
+        if not any(text in f"{type(error).__name__}: {error}" for text in OUT_OF_MEMORY):
             raise
         traceback.print_exc()
-        sys.exit(NO_ROOM)
+        sys.exit(GPU_FULL)
 
 
 def watch_parent(then: Callable[[], None]) -> None:
-    """Do something once the process that started this one is gone, even if it was killed."""
+    """Call a function, in a thread, once the process that started this one has ended, even if it was killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 

@@ -1,0 +1,188 @@
+"""What all methods of a plan start from: a small policy for mazes, or a language model that is warmed up."""
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from vpo.tasks import get as get_task
+from vpo.tasks.maze.world import check_size
+from vpo.util.errors import InputError
+
+if TYPE_CHECKING:
+    from vpo.models.warmup import Warmup
+
+
+class Start(Protocol):
+    """A task, the model that all methods start from, and the settings of a run that follow from them."""
+
+    @property
+    def task(self) -> str:
+        """Name or file of the task."""
+
+    @property
+    def task_settings(self) -> dict[str, Any]:
+        """Settings of the task."""
+
+    @property
+    def model(self) -> str:
+        """A model of the user's; empty where the start makes its own."""
+
+    @property
+    def has_validation(self) -> bool:
+        """Whether the task has problems to choose learning rates on."""
+
+    @property
+    def title(self) -> str:
+        """The task for people, such as "maze 9 × 9"."""
+
+    @property
+    def name(self) -> str:
+        """The task as the name of a folder, such as "maze-9"."""
+
+    def make(self, folder: Path, answers: int) -> str:
+        """The model to start from, made in `folder` unless it is there; `answers` is the m of its sets."""
+
+    def train_settings(self, rollouts: int) -> dict[str, Any]:
+        """Further fields of `TrainConfig` for steps of so many rollouts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MazeStart:
+    """Mazes of one size, from `model` or from a policy that is built; a short build leaves something to learn.
+
+    Attributes:
+        model: a folder or "embedded"; empty to build a policy.
+        size: of the mazes.
+        policy_mazes: mazes to build the policy from.
+        policy_steps: steps to build it in.
+        policy_batch: examples a step of the build.
+        policy_width: width of its layers.
+    """
+
+    model: str = ""
+    size: int = 9
+    policy_mazes: int = 40_000
+    policy_steps: int = 2_000
+    policy_batch: int = 512
+    policy_width: int = 192
+
+    task: ClassVar[str] = "maze"
+    has_validation: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the size."""
+        check_size(self.size)
+
+    @property
+    def task_settings(self) -> dict[str, Any]:
+        """Settings of the task."""
+        return {"size": self.size}
+
+    @property
+    def title(self) -> str:
+        """The task for people."""
+        return f"maze {self.size} × {self.size}"
+
+    @property
+    def name(self) -> str:
+        """The task as the name of a folder."""
+        return f"maze-{self.size}"
+
+    def make(self, folder: Path, answers: int) -> str:
+        """The policy, built unless it is there. It learns sets of every size, so `answers` does not matter."""
+        from vpo.models.build import build_maze
+
+        if self.model:
+            return self.model
+        if not folder.is_dir():
+            build_maze(
+                folder,
+                size=self.size,
+                mazes=self.policy_mazes,
+                steps=self.policy_steps,
+                batch=self.policy_batch,
+                goals=True,
+                width=self.policy_width,
+            )
+        return str(folder)
+
+    def train_settings(self, rollouts: int) -> dict[str, Any]:
+        """Larger mazes have longer rollouts, of which fewer fit into memory for a backward pass."""
+        return {"micro_batch": min(256 if self.size <= 9 else 128, rollouts)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageStart:
+    """A language task, from a language model that is warmed up first: see `vpo.models.warmup`.
+
+    Attributes:
+        task: a name from `vpo tasks`, or a .py file.
+        model: a folder, or a name on the hub.
+        task_settings: settings of the task, such as its data.
+        max_tokens: token budget of an answer.
+        micro_batch: rollouts in one backward pass; in the warm-up, examples.
+        single_steps, set_steps, set_problems, warmup_learning_rate: see `Warmup`. Sets are made of the model's own
+            answers. There is no warm-up with 0 steps of both kinds.
+    """
+
+    task: str
+    model: str = ""
+    task_settings: dict[str, Any] = field(default_factory=dict)
+    max_tokens: int = 200
+    micro_batch: int = 32
+    single_steps: int = 300
+    set_steps: int = 100
+    set_problems: int = 400
+    warmup_learning_rate: float = 1e-4
+
+    has_validation: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Check the task, the model and the numbers of the warm-up."""
+        get_task(self.task, **self.task_settings)
+        if not self.model:
+            raise InputError(f"{self.task} needs a language model to start from: give --model")
+        self.warmup(answers=2)
+
+    @property
+    def title(self) -> str:
+        """The task for people."""
+        return Path(self.task).stem
+
+    @property
+    def name(self) -> str:
+        """The task as the name of a folder."""
+        return Path(self.task).stem
+
+    def make(self, folder: Path, answers: int) -> str:
+        """The warmed-up model, trained unless it is there."""
+        from vpo.models.warmup import warm_up
+
+        warmup = self.warmup(max(answers, 2))
+        if warmup is None:
+            return self.model
+        if not folder.is_dir():
+            warm_up(self.model, self.task, self.task_settings, folder, warmup)
+        return str(folder)
+
+    def warmup(self, answers: int) -> "Warmup | None":
+        """Settings of the warm-up; None for no warm-up."""
+        from vpo.models.warmup import OWN, Warmup
+
+        if self.single_steps == 0 == self.set_steps:
+            return None
+        return Warmup(
+            answers=answers,
+            source=OWN,
+            single_steps=self.single_steps,
+            set_steps=self.set_steps,
+            set_problems=self.set_problems,
+            warmup_learning_rate=self.warmup_learning_rate,
+            micro_batch=math.gcd(Warmup.batch, self.micro_batch),
+            max_tokens=self.max_tokens,
+        )
+
+    def train_settings(self, rollouts: int) -> dict[str, Any]:
+        """The token budget, and rollouts in a backward pass."""
+        return {"max_tokens": self.max_tokens, "micro_batch": min(self.micro_batch, rollouts)}
