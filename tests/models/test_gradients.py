@@ -11,7 +11,7 @@ from tests.training.trained import SMALL
 from vpo.models.gradients import PATIENCE, without_cudnn_attention
 from vpo.models.locate import embedded
 from vpo.models.policy import load
-from vpo.models.supervised import Schedule, fit
+from vpo.models.sft import Example, Schedule, fine_tune
 from vpo.util.errors import InputError
 
 
@@ -76,8 +76,8 @@ def test_training_ends_where_no_step_is_left(trained):
 def test_supervised_training_leaves_out_such_steps_too(spoil, tmp_path):
     policy = load(embedded("maze", size=7), precision="float32")
     spoil(policy.model, {2})
-    rows = [([1, 2, 3, 4], 2)] * 8
-    fit(policy.model, policy.tokenizer, rows, tmp_path, Schedule(steps=4, batch=2, learning_rate=1e-3, seed=0))
+    rows = [Example([1, 2, 3, 4], 2)] * 8
+    fine_tune(policy.model, policy.tokenizer, rows, tmp_path, Schedule(steps=4, batch=2, learning_rate=1e-3, seed=0))
     assert all(each.isfinite().all() for each in policy.model.parameters())
 
 

@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("transformers")
 
+from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
+
 from tests.engines.tiny import TEMPLATE, save_tiny_model
 from vpo import read_pool
 from vpo.cli.main import main
@@ -18,7 +20,7 @@ from vpo.models.generate import Sampling
 from vpo.models.locate import SHIPPED, embedded
 from vpo.models.maze import TRAINING_SEED, examples, make_tokenizer
 from vpo.models.policy import load
-from vpo.models.supervised import collate
+from vpo.models.sft import to_dataset
 from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.maze.world import make_maze
@@ -67,7 +69,7 @@ def test_an_example_with_a_goal_gives_the_best_route_under_it():
 
 def test_the_loss_counts_completions_alone():
     rows = _encoded(7, True, 0)
-    batch = collate(rows, padding=0)
+    batch = DataCollatorForLanguageModeling(pad_token_id=0)(list(to_dataset(rows)))
     tokenizer = make_tokenizer()
     for place, (tokens, prompt) in enumerate(rows):
         counted = batch["labels"][place][batch["labels"][place] != -100].tolist()

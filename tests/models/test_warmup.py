@@ -13,7 +13,7 @@ from vpo.models import warmup
 from vpo.models.locate import locate
 from vpo.models.maze import make_model, make_tokenizer, shape_for
 from vpo.models.policy import load
-from vpo.models.supervised import encode
+from vpo.models.sft import encode
 from vpo.models.warmup import Warmup, _own, warm_up
 from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
@@ -93,13 +93,13 @@ def test_single_answers_alone_can_be_learned(untrained, tmp_path):
 
 def test_what_would_be_cut_off_is_not_learned(untrained, tmp_path, monkeypatch, capsys):
     learned = []
-    fit = warmup.fit
+    fine_tune = warmup.fine_tune
 
     def watched(model, tokenizer, rows, *more):
         learned.append([len(tokens) - prompt for tokens, prompt in rows])
-        return fit(model, tokenizer, rows, *more)
+        return fine_tune(model, tokenizer, rows, *more)
 
-    monkeypatch.setattr(warmup, "fit", watched)
+    monkeypatch.setattr(warmup, "fine_tune", watched)
     short = ["--single-steps", "1", "--set-steps", "1", "--batch", "4", "--set-problems", "60", "--max-tokens", "17"]
     settings = ["--set", "size=7", "--set", "compact=true"]
     out = str(tmp_path / "warm")

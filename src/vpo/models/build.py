@@ -8,7 +8,7 @@ from typing import Any
 
 from vpo.core.checks import as_integer
 from vpo.models.maze import examples, make_model, make_tokenizer, prompt_format, shape_for
-from vpo.models.supervised import Example, Schedule, encode, fit
+from vpo.models.sft import Example, Schedule, encode, fine_tune
 from vpo.tasks.maze.world import check_size
 from vpo.util.errors import InputError
 from vpo.util.files import new_folder
@@ -61,7 +61,7 @@ def build_maze(
     model = make_model(shape, len(tokenizer))
     schedule = Schedule(steps=steps, batch=batch, learning_rate=2e-3, seed=seed)
     with new_folder(Path(out)) as folder:
-        losses = fit(model, tokenizer, rows, folder, schedule)
+        losses = fine_tune(model, tokenizer, rows, folder, schedule)
         trained = time.perf_counter() - started - demonstrated
         model.to(torch.bfloat16).save_pretrained(folder)  # half the size; it is loaded as float32 on a CPU
         tokenizer.save_pretrained(folder)

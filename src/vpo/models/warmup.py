@@ -17,7 +17,7 @@ from vpo.core.targets import weights_for
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
-from vpo.models.supervised import Example, Schedule, encode, fit
+from vpo.models.sft import Example, Schedule, encode, fine_tune
 from vpo.tasks import Task
 from vpo.tasks.answers import duplicates, write
 from vpo.util.errors import InputError
@@ -126,7 +126,7 @@ def _learn(policy: Policy, rows: Sequence[Example], folder: Path, warmup: Warmup
         seed=warmup.seed,
     )
     policy.model.train()
-    losses = fit(policy.model, policy.tokenizer, rows, folder, schedule)
+    losses = fine_tune(policy.model, policy.tokenizer, rows, folder, schedule)
     policy.model.eval()
     return losses
 
