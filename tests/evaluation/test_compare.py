@@ -8,8 +8,8 @@ import pytest
 
 from vpo import best_at_k, write_pool
 from vpo.cli.main import main
+from vpo.evaluation.compare import compare
 from vpo.evaluation.eval_folder import FACTS, POOL, new_pool_path, oracle_of, read_evaluation, write_facts
-from vpo.evaluation.measure import compare
 from vpo.report.curves import curves_of
 from vpo.tasks.maze import MazeTask
 
@@ -85,7 +85,7 @@ def test_the_share_of_the_oracle_is_that_of_each_problem(runs):
         best_at_k(evaluation.pool.problems[problem.id].scores_nD.mean(axis=1), 2) / TASK.best(problem)
         for problem in PROBLEMS
     ]
-    (share,) = [each for each in found.measures if each.section == "share of the oracle"]
+    (share,) = [row for row in found.rows if row.metric.name == "share of the oracle"]
     assert share.values[0].mean == pytest.approx(np.mean(expected))
     other = oracle_of([evaluation], {"gold": 1.0})
     assert other == {problem.id: TASK.best(problem, [0, 1, 0, 0]) for problem in PROBLEMS}
@@ -153,11 +153,11 @@ def test_the_points_of_the_curves_are_the_numbers_of_the_table(runs):
         assert [curve.by for curve in curves] == ["answers", "generations", "tokens"]
         for curve in curves[:2]:
             drawn = dict(zip(curve.budgets, zip(curve.mean, curve.low, curve.high, strict=True), strict=True))
-            listed = [each for each in found.measures if (each.section, each.by) == ("best@k", curve.by)]
+            listed = found.at_every_k("best@k", curve.by)
             assert listed
-            for measure in listed:
-                value = measure.values[place]
-                assert drawn[measure.at] == pytest.approx((value.mean, value.low, value.high))
+            for row in listed:
+                value = row.values[place]
+                assert drawn[row.metric.k] == pytest.approx((value.mean, value.low, value.high))
         assert curves[2].mean[-1] == pytest.approx(curves[1].mean[-1])  # all tokens buy all generations
 
 

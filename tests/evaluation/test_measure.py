@@ -1,10 +1,15 @@
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from vpo import best_at_k, read_pool, write_pool
 from vpo.core.targets import parse_target
+from vpo.evaluation.compare import compare
 from vpo.evaluation.comparison_text import comparison_text
-from vpo.evaluation.measure import compare
+from vpo.evaluation.metrics import BEST, ORACLE_SHARE, PASS, Budget, Metric
+from vpo.report.page_tables import seed_table
 
 
 def make_pool(path, scores_PNMD, names=("gold", "lava"), tokens=10, **more):
@@ -29,7 +34,7 @@ def make_pool(path, scores_PNMD, names=("gold", "lava"), tokens=10, **more):
 
 
 def value(comparison, section, by, at, pool=0):
-    (found,) = [m for m in comparison.measures if (m.section, m.by, m.at) == (section, by, at)]
+    (found,) = [row for row in comparison.rows if row.metric.data() == {"section": section, "by": by, "at": at}]
     return found.values[pool]
 
 
@@ -82,7 +87,7 @@ def test_pools_are_compared_in_pairs(tmp_path, scores):
     a = make_pool(tmp_path / "a.jsonl", scores)
     better = make_pool(tmp_path / "b.jsonl", (scores + 0.01).reshape(6, 12, 1, 2)[:, ::-1])
     found = compare([a, better])
-    (best,) = [m for m in found.measures if (m.section, m.by, m.at) == ("best@k", "answers", 3)]
+    (best,) = [row for row in found.rows if row.metric == Metric(BEST, Budget.ANSWERS, 3)]
     # The same answers in another order and 0.01 better: every problem differs by 0.01, so the interval is a point.
     assert best.differences[0].low == pytest.approx(0.01)
     assert best.differences[0].high == pytest.approx(0.01)
@@ -92,8 +97,8 @@ def test_objectives_in_another_order_are_matched_by_name(tmp_path, scores):
     a = make_pool(tmp_path / "a.jsonl", scores)
     b = make_pool(tmp_path / "b.jsonl", scores[..., ::-1], names=("lava", "gold"))
     found = compare([a, b], target=parse_target("gold=1"))
-    for measure in found.measures:
-        assert measure.differences[0].mean == pytest.approx(0, abs=1e-12), measure
+    for row in found.rows:
+        assert row.differences[0].mean == pytest.approx(0, abs=1e-12), row
 
 
 def test_only_shared_problems_are_compared_and_the_rest_is_named(tmp_path, scores):
@@ -110,7 +115,7 @@ def test_mixed_pools_report_no_first_and_set_and_say_so(tmp_path):
     ]
     write_pool(tmp_path / "a.jsonl", rows)
     found = compare([read_pool(tmp_path / "a.jsonl")])
-    assert not any(measure.section == "one generation" for measure in found.measures)
+    assert not any(row.metric.section == "one generation" for row in found.rows)
     assert any("first and set are not reported" in note for note in found.notes)
     assert value(found, "best@k", "generations", 1).mean == pytest.approx(0.5)
 
@@ -136,7 +141,7 @@ def test_distinct_counts_texts_where_there_are_any(tmp_path):
     # Another pool without texts: what is counted is the same in both, so texts are not.
     write_pool(tmp_path / "b.jsonl", [{**row, "answer": None} for row in rows])
     both = compare([read_pool(tmp_path / "a.jsonl"), read_pool(tmp_path / "b.jsonl")])
-    assert not any(measure.at == "texts" for measure in both.measures)
+    assert not any(row.metric.name == "texts" for row in both.rows)
 
 
 def test_ragged_pools(tmp_path):
@@ -155,15 +160,15 @@ def test_ragged_pools(tmp_path):
     found = compare([read_pool(tmp_path / "a.jsonl")])
     # The smallest problem has 3 answers; with more than 6 objectives somewhere there is no hypervolume.
     assert "k ends at 3, the answers of problem 'p0'; others have more" in found.notes
-    assert {m.at for m in found.measures if m.by == "answers"} == {1, 3}
-    assert not any(m.at == "hypervolume" for m in found.measures)
+    assert {row.metric.k for row in found.rows if row.metric.budget == Budget.ANSWERS} == {1, 3}
+    assert not any(row.metric.name == "hypervolume" for row in found.rows)
 
 
 def test_tokens_make_a_dear_generation_compare_with_cheap_ones(tmp_path, scores):
     sets = make_pool(tmp_path / "sets.jsonl", scores, tokens=30)
     single = make_pool(tmp_path / "single.jsonl", scores.reshape(6, 12, 1, 2), tokens=10)
     found = compare([sets, single])
-    budgets = [m.at for m in found.measures if (m.section, m.by) == ("best@k", "tokens")]
+    budgets = [row.metric.k for row in found.at_every_k(BEST, Budget.TOKENS)]
     assert budgets[0] == 30  # one set
     assert budgets[-1] == 120  # everything
     # 30 tokens buy one set of three answers or three single answers.
@@ -174,10 +179,10 @@ def test_tokens_make_a_dear_generation_compare_with_cheap_ones(tmp_path, scores)
 def test_all_answers_are_always_reported(tmp_path):
     pool = make_pool(tmp_path / "a.jsonl", np.random.default_rng(0).random((3, 4, 2, 2)))
     found = compare([pool])
-    assert [m.at for m in found.measures if (m.section, m.by) == ("best@k", "answers")] == [1, 3, 5, 8]
-    assert [m.at for m in found.measures if (m.section, m.by) == ("best@k", "generations")] == [1, 3, 4]
+    assert [row.metric.k for row in found.at_every_k(BEST, Budget.ANSWERS)] == [1, 3, 5, 8]
+    assert [row.metric.k for row in found.at_every_k(BEST, Budget.GENERATIONS)] == [1, 3, 4]
     few = compare([pool], ks=np.array([2, 8]))
-    assert [m.at for m in few.measures if (m.section, m.by) == ("best@k", "generations")] == [2]
+    assert [row.metric.k for row in few.at_every_k(BEST, Budget.GENERATIONS)] == [2]
     assert any("by generations k ends at 4" in note for note in few.notes)
 
 
@@ -186,8 +191,8 @@ def test_dear_generations_that_no_pool_can_afford(tmp_path, scores):
     sets = make_pool(tmp_path / "sets.jsonl", scores, tokens=1000)
     single = make_pool(tmp_path / "single.jsonl", scores.reshape(6, 12, 1, 2), tokens=10)
     found = compare([sets, single])
-    assert not any(measure.by == "tokens" for measure in found.measures)
-    assert any("no budget in tokens" in note for note in found.notes)
+    assert not any(row.metric.budget == Budget.TOKENS for row in found.rows)
+    assert any("no token budget is both" in note for note in found.notes)
 
 
 def test_the_table_marks_certain_differences(tmp_path, scores):
@@ -232,3 +237,32 @@ def test_bad_arguments_are_named(tmp_path, scores):
     write_pool(tmp_path / "c.jsonl", [{"problem": "q", "generation": 0, "position": 1, "scores": {"gold": 1}}])
     with pytest.raises(ValueError, match="the pools must share problems"):
         compare([a, read_pool(tmp_path / "c.jsonl")])
+
+
+@pytest.mark.parametrize(
+    ("metric", "data", "title", "label"),
+    [
+        (Metric(BEST, Budget.ANSWERS, 5), ("best@k", "answers", 5), "best@k, by answers", "best@5"),
+        (Metric(PASS, Budget.TOKENS, 120), ("pass@k", "tokens", 120), "pass@k, by tokens", "pass@120"),
+        (Metric(ORACLE_SHARE, Budget.ANSWERS, 30), ("share of the oracle", "answers", 30), None, "oracle@30"),
+        (Metric("set"), ("one generation", "", "set"), "one generation", "set"),
+        (Metric("l1"), ("diversity", "", "l1"), "diversity", "l1"),
+    ],
+)
+def test_a_metric_has_one_form_in_json_and_is_read_back(metric, data, title, label):
+    assert tuple(metric.data().values()) == data
+    assert list(metric.data()) == ["section", "by", "at"]
+    assert Metric.from_data(metric.data()) == metric
+    assert metric.label == label
+    assert metric.title == (title or "share of the oracle, by answers")
+
+
+@pytest.mark.parametrize("name", ["demo", "maze9", "maze13", "toolrl"])
+def test_stored_results_are_read(name):
+    stored = json.loads((Path(__file__).parents[2] / "results" / f"{name}.json").read_text())
+    assert stored["measures"]
+    for row in stored["measures"]:
+        assert Metric.from_data(row).data() == {key: row[key] for key in ("section", "by", "at")}
+    if "seeds" in stored:
+        table = seed_table(stored["seeds"])
+        assert table["head"][:4] == ["run", "seed", "best@1", "best@3"]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.evaluation.test_compare import make_evaluation
+from vpo.evaluation.compare import compare_groups
 from vpo.evaluation.eval_folder import read_evaluation
-from vpo.evaluation.measure import compare_groups
 from vpo.evaluation.pools import ProblemPool
 from vpo.report.curves import curves_of
 from vpo.report.gallery import answers_of
@@ -122,7 +122,7 @@ def test_the_page_opens_without_an_error_and_draws_what_was_measured(made, width
         assert points[-1] == pytest.approx(best_mean(comparison, group, (x, y), 0.98))
     assert drawn.lines == [6, 6]  # all six answers of each run are drawn over the maze, the missing one as nothing
     assert [point[:2] for point in drawn.points["diversity", 1]] == [(1, 1.6), (2, 1.7), (3, 1.8)]  # of two seeds
-    assert drawn.cells > len(comparison.measures) * 4
+    assert drawn.cells > len(comparison.rows) * 4
 
 
 def test_the_page_needs_nothing_else_and_carries_its_data(made):
@@ -137,12 +137,12 @@ def test_the_page_needs_nothing_else_and_carries_its_data(made):
 
 def test_the_points_of_the_page_are_the_numbers_of_the_table(made):
     _, comparison, data = made
-    for measure in comparison.measures:
-        if (measure.section, measure.by) != ("best@k", "answers"):
-            continue
-        for run, value in enumerate(measure.values):
+    rows = comparison.at_every_k("best@k", "answers")
+    assert rows
+    for row in rows:
+        for run, value in enumerate(row.values):
             (curve,) = [each for each in data["runs"][run]["curves"] if each["by"] == "answers"]
-            assert curve["mean"][curve["budgets"].index(measure.at)] == pytest.approx(value.mean)
+            assert curve["mean"][curve["budgets"].index(row.metric.k)] == pytest.approx(value.mean)
 
 
 def pool_of(objectives, scores, set_sizes):

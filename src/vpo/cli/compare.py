@@ -29,9 +29,9 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare runs, draw, and print the table and where the page and the pictures are."""
     from vpo.core.targets import parse_target
+    from vpo.evaluation.compare import compare
     from vpo.evaluation.comparison_text import comparison_data, comparison_text, short_names
     from vpo.evaluation.eval_folder import oracle_of, read_whole, scoring_notes, shared_target
-    from vpo.evaluation.measure import compare
     from vpo.report.curves import curves_of, draw_curves
     from vpo.report.page import write_page
     from vpo.report.page_data import page_data

@@ -25,8 +25,8 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure pools and print what was found."""
     from vpo.core.targets import parse_target
+    from vpo.evaluation.compare import compare
     from vpo.evaluation.comparison_text import comparison_data, comparison_text
-    from vpo.evaluation.measure import compare
     from vpo.evaluation.pools import read_pool
 
     target = parse_target(options.target) if options.target is not None else None

@@ -1,6 +1,6 @@
-"""The budgets at which pools are measured: those that every problem of every pool can serve."""
+"""The budgets at which pools are compared: those that every problem of every pool can serve."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,17 +14,16 @@ TOKEN_BUDGETS = 5
 
 
 @dataclass(frozen=True)
-class Grid:
-    """The budgets to report, the same for all pools."""
+class Budgets:
+    """The same for all pools of a comparison: k in answers, k in generations, and numbers of tokens."""
 
     answers: tuple[int, ...]
     generations: tuple[int, ...]
     tokens: tuple[int, ...]
-    texts: bool = False  # whether all pools have the answers' texts
 
 
-def shared_problems(pools: Sequence[Pool]) -> tuple[list[str], list[str]]:
-    """Return the problems that all pools have, and notes on those that are left out."""
+def shared_problems(pools: Sequence[Pool]) -> list[str]:
+    """Names of the problems that all pools have; refuses pools that share none, or differ in the objectives of one."""
     names = [name for name in pools[0].problems if all(name in pool.problems for pool in pools)]
     if not names:
         raise InputError(f"the pools must share problems, and {' and '.join(pool.path for pool in pools)} share none")
@@ -36,56 +35,65 @@ def shared_problems(pools: Sequence[Pool]) -> tuple[list[str], list[str]]:
                     f"the pools must have the same objectives: problem {name!r} has {', '.join(ours)} in "
                     f"{pools[0].path} and {', '.join(theirs)} in {pool.path}"
                 )
-    notes = [
-        f"{len(pool.problems) - len(names)} of {len(pool.problems)} problems of {pool.path} are not in every pool "
-        f"and are left out"
-        for pool in pools
-        if len(pool.problems) > len(names)
-    ]
-    return names, notes
+    return names
 
 
-def fit_grid(pools: Sequence[Pool], names: Sequence[str], ks: Sequence[int] | None) -> tuple[Grid, list[str]]:
-    """Return the budgets that every problem of every pool can serve, and notes on those that it cannot."""
-    shared = [[pool.problems[name] for name in names] for pool in pools]
-    everything = [problem for problems in shared for problem in problems]
-    smallest = min(everything, key=lambda problem: len(problem.scores_nD))
-    fewest, fewest_sets = len(smallest.scores_nD), min(len(problem.set_sizes_N) for problem in everything)
+def fit_budgets(pools: Sequence[Sequence[ProblemPool]], ks: Sequence[int] | None) -> Budgets:
+    """Choose budgets.
+
+    Args:
+        pools: the problems of each pool.
+        ks: wanted in answers, and in generations as far as they reach; by default 1, 3, 5, 10, … up to all of them.
+    """
+    problems = [problem for pool in pools for problem in pool]
+    answers, generations = fewest_answers(problems), fewest_generations(problems)
     for k in () if ks is None else ks:
-        if not 1 <= as_integer(k, "k") <= fewest:
-            raise InputError(f"k must lie in 1..{fewest}, the answers of the smallest problem, not {k}")
-    notes = []
-    if fewest < max(len(problem.scores_nD) for problem in everything):
-        notes.append(f"k ends at {fewest}, the answers of problem {smallest.problem!r}; others have more")
-    for pool, problems in zip(pools, shared, strict=True):
-        if missing := sum(problem.missing for problem in problems):
-            notes.append(f"{missing} answers missing from their sets in {pool.path} count as zeros")
-        if pool.set_size is None:
-            notes.append(f"first and set are not reported for {pool.path}: its generations differ in their answers")
-    untold = [pool.path for pool, problems in zip(pools, shared, strict=True) if problems[0].tokens_N is None]
-    if untold:
-        notes.append(f"nothing is reported by tokens: {', '.join(untold)} has no field 'tokens'")
-    tokens = () if untold else _token_budgets(shared)
-    if not (untold or tokens):
-        notes.append("no budget in tokens buys a generation of every pool and is not more than the whole of another")
-    wanted = sorted({*DEFAULT_KS, fewest} if ks is None else set(ks))
-    wanted_sets = sorted({*DEFAULT_KS, fewest_sets} if ks is None else set(ks))
-    if ks is not None and max(ks) > fewest_sets:
-        notes.append(f"by generations k ends at {fewest_sets}: no pool can serve more whole ones for every problem")
-    grid = Grid(
-        answers=tuple(k for k in wanted if k <= fewest),
-        generations=tuple(k for k in wanted_sets if k <= fewest_sets),
-        tokens=tokens,
-        texts=all(problem.answers is not None for problem in everything),
+        if not 1 <= as_integer(k, "k") <= answers:
+            raise InputError(f"k must lie in 1..{answers}, the answers of the smallest problem, not {k}")
+    return Budgets(
+        answers=_up_to(answers, ks),
+        generations=_up_to(generations, ks),
+        tokens=_shared_token_budgets(pools),
     )
-    return grid, notes
 
 
-def _token_budgets(shared: Sequence[Sequence[ProblemPool]]) -> tuple[int, ...]:
-    """Return budgets from one generation of the dearest pool to the whole of the cheapest one."""
-    tokens = [[problem.tokens_N for problem in problems if problem.tokens_N is not None] for problems in shared]
-    least = max(float(np.mean([each_N.mean() for each_N in each])) for each in tokens)
-    most = min(float(np.mean([each_N.sum() for each_N in each])) for each in tokens)
-    if least > most:
+def fewest_answers(problems: Iterable[ProblemPool]) -> int:
+    """The answers of the problem that has the fewest."""
+    return min(len(problem.scores_nD) for problem in problems)
+
+
+def fewest_generations(problems: Iterable[ProblemPool]) -> int:
+    """The generations of the problem that has the fewest."""
+    return min(len(problem.set_sizes_N) for problem in problems)
+
+
+def has_tokens(problems: Sequence[ProblemPool]) -> bool:
+    """Whether tokens are known: they are for all problems of a pool, or for none."""
+    return problems[0].tokens_N is not None
+
+
+def token_range(problems: Iterable[ProblemPool]) -> tuple[float, float]:
+    """Tokens of one generation and of all generations of a problem, each averaged over the problems."""
+    tokens = [problem.tokens_N for problem in problems if problem.tokens_N is not None]
+    one = float(np.mean([tokens_N.mean() for tokens_N in tokens]))
+    everything = float(np.mean([tokens_N.sum() for tokens_N in tokens]))
+    return one, everything
+
+
+def spaced(low: float, high: float, count: int) -> tuple[int, ...]:
+    """At most `count` different integers from low to high, evenly spaced in the logarithm."""
+    return tuple(sorted({round(budget) for budget in np.geomspace(low, high, count)}))
+
+
+def _up_to(most: int, ks: Sequence[int] | None) -> tuple[int, ...]:
+    wanted = {*DEFAULT_KS, most} if ks is None else {int(k) for k in ks}
+    return tuple(k for k in sorted(wanted) if k <= most)
+
+
+def _shared_token_budgets(pools: Sequence[Sequence[ProblemPool]]) -> tuple[int, ...]:
+    """From one generation of the most expensive pool to all of the cheapest one; none where tokens are unknown."""
+    if not all(has_tokens(problems) for problems in pools):
         return ()
-    return tuple(sorted({round(budget) for budget in np.geomspace(least, most, TOKEN_BUDGETS)}))
+    ranges = [token_range(problems) for problems in pools]
+    low, high = max(one for one, _ in ranges), min(everything for _, everything in ranges)
+    return spaced(low, high, TOKEN_BUDGETS) if low <= high else ()

@@ -1,23 +1,27 @@
 """Comparisons as text for a terminal, and as plain data for JSON."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from vpo.core.at_k import Interval
+from vpo.evaluation.compare import Comparison, MetricRow
 from vpo.evaluation.eval_folder import POOL
-from vpo.evaluation.measure import DIVERSITY, ORACLE, Comparison, Measure
+from vpo.evaluation.metrics import DIVERSITY, MEANINGS, ORACLE_SHARE, PASS, Budget
 from vpo.evaluation.number_text import interval_text, number_text
 from vpo.util.row_files import without_form
 from vpo.util.text import aligned
 
-MEANINGS = {**DIVERSITY, "first": "answer 1 alone", "set": "best answer of one generation"}
+# Up to this many pools have a column each in a short table; more have a row each.
+FEW = 3
+# Metrics that a short table leaves out.
+DETAILS = {PASS, *DIVERSITY} - {"l1", "coverage"}
 
 
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
-    """Return a comparison as plain data."""
+    """The fields of comparison.json."""
     return {
         "pools": [
             {
@@ -31,102 +35,45 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
         "problems": len(comparison.problems),
         "target": comparison.target,
         "pairs": comparison.pairs,
-        "measures": [asdict(measure) for measure in comparison.measures],
+        "measures": [_row_data(row) for row in comparison.rows],
         "notes": comparison.notes,
     }
 
 
-# So many pools have a column each in a short table; more have a row each.
-FEW = 3
-# What a short table leaves out.
-DETAILS = {"pass@k", *DIVERSITY} - {"l1", "coverage"}
+def _row_data(row: MetricRow) -> dict[str, Any]:
+    return {
+        **row.metric.data(),
+        "values": [value and asdict(value) for value in row.values],
+        "differences": [difference and asdict(difference) for difference in row.differences],
+    }
 
 
 def comparison_text(comparison: Comparison, *, brief: bool = False, names: Sequence[str] | None = None) -> str:
-    """Return a comparison as tables: a row for each measure, a column for each pool and each difference."""
-    if brief:
-        kept = [each for each in comparison.measures if not {each.section, each.at} & DETAILS]
-        comparison = replace(comparison, measures=tuple(kept))
+    """A comparison as a table.
+
+    Args:
+        comparison: to show.
+        brief: leave out pass@k and most of diversity; many pools have a row each.
+        names: of the pools; by default their files or folders.
+    """
     names = names or short_names(comparison)
-    if brief and len(names) > FEW:
-        return _runs_as_rows(comparison, names)
-    pairs = [f"{names[a]} − {names[b]}" for a, b in comparison.pairs]
-    lines = [_summary(comparison), ""]
-    if len(pairs) > 1:  # side by side they would be too wide
-        lines += [*_table(comparison, names, _values), "", "Differences, paired over problems", ""]
-        lines += [*_table(comparison, pairs, _differences), ""]
-    else:
-        lines += [*_table(comparison, [*names, *pairs], lambda each: [*_values(each), *_differences(each)]), ""]
-    lines += [f"{m.at}: {MEANINGS[m.at]}" for m in comparison.measures if m.at in MEANINGS]
-    if len(comparison.problems) > 1:
-        lines.append("[low, high]: 95% bootstrap interval over problems")
-    if len(names) > 1:
-        lines.append("*: paired over problems, the interval of the difference excludes 0")
+    rows = [row for row in comparison.rows if not (brief and row.metric.name in DETAILS)]
+    table = _pools_as_rows if brief and len(names) > FEW else _pools_as_columns
+    lines = [_summary(comparison), "", *table(comparison, rows, names)]
     return "\n".join([*lines, *(f"note: {note}" for note in comparison.notes)])
 
 
 def short_names(comparison: Comparison) -> list[str]:
-    """Return the names of the files, or of the folders of runs, where they tell the pools apart, else the paths."""
+    """The names of the files, or of the folders of runs, where they tell the pools apart, else the paths."""
     paths = [Path(pool.path) for pool in comparison.pools]
     names = [path.parent.name if path.name == POOL else without_form(path.name) for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
-    return names if len(set(names)) == len(names) else [f"{place}: {name}" for place, name in enumerate(names, 1)]
-
-
-def title_of(measure: Measure) -> str:
-    """Return what a measure measures, and by which budget."""
-    return f"{measure.section}, by {measure.by}" if measure.by else measure.section
-
-
-def _runs_as_rows(comparison: Comparison, names: Sequence[str]) -> str:
-    """Return a table with a row for each of many pools: the means, and what they are above or below the first one."""
-    shown = [each for each in comparison.measures if each.by in ("answers", "") and each.section != "pass@k"]
-    shown = [each for each in shown if each.section != ORACLE or each.at == shown[-1].at]
-    head = [f"best@{each.at}" if each.section == "best@k" else _column(each) for each in shown]
-    values = [
-        [number_text(value.mean, ".3f") if (value := each.values[run]) else "–" for each in shown]
-        for run in range(len(names))
-    ]
-    changes = [[_change(each.differences[run]) for each in shown] for run in range(len(names) - 1)]
-    rows = [["", *head], *([name, *row] for name, row in zip(names, values, strict=True)), []]
-    rows += [[f"less {names[0]}", *head], *([name, *row] for name, row in zip(names[1:], changes, strict=True))]
-    meanings = [f"{each.at}: {MEANINGS[each.at]}" for each in shown if each.at in MEANINGS]
-    lines = [_summary(comparison), "", *aligned(rows), "", *meanings]
-    lines.append("*: paired over problems, the 95% bootstrap interval of the difference excludes 0")
-    return "\n".join([*lines, *(f"note: {note}" for note in comparison.notes)])
-
-
-def _column(measure: Measure) -> str:
-    return f"oracle@{measure.at}" if measure.section == ORACLE else str(measure.at)
-
-
-def _change(change: Interval | None) -> str:
-    if change is None:
-        return "–"
-    return number_text(change.mean, "+.3f") + (" *" if change.certain else "")
-
-
-def _table(comparison: Comparison, names: Sequence[str], cells: Callable[[Measure], list[str]]) -> list[str]:
-    rows: list[list[str]] = [["", *names]]
-    for title, measures in groupby(comparison.measures, key=title_of):
-        rows += [[], [title], *([f"  {measure.at}", *cells(measure)] for measure in measures)]
-    return aligned(rows)
-
-
-def _values(measure: Measure) -> list[str]:
-    return ["–" if value is None else interval_text(value) for value in measure.values]
-
-
-def _differences(measure: Measure) -> list[str]:
-    cells = []
-    for change in measure.differences:
-        cells.append("–" if change is None else interval_text(change, "+.3f") + (" *" if change.certain else ""))
-    return cells
+    return names if len(set(names)) == len(names) else [f"{number}: {name}" for number, name in enumerate(names, 1)]
 
 
 def target_text(target: Mapping[str, float] | None) -> str:
-    """Return a weighting of the objectives in words."""
+    """A weighting of the objectives in words."""
     return ", ".join(f"{name} {weight:.3g}" for name, weight in target.items()) if target else "all objectives alike"
 
 
@@ -136,3 +83,65 @@ def _summary(comparison: Comparison) -> str:
     return (
         f"{len(comparison.problems)} problems; answers per generation: {sets}; target: {target_text(comparison.target)}"
     )
+
+
+def _pools_as_columns(comparison: Comparison, rows: Sequence[MetricRow], names: Sequence[str]) -> list[str]:
+    """A row per metric, a column per pool and per difference."""
+    pairs = [f"{names[a]} − {names[b]}" for a, b in comparison.pairs]
+    if len(pairs) > 1:  # side by side they would be too wide
+        lines = [*_sections(rows, names, _value_cells), "", "Differences, paired over problems", ""]
+        lines += [*_sections(rows, pairs, _difference_cells), ""]
+    else:
+        lines = [*_sections(rows, [*names, *pairs], lambda row: [*_value_cells(row), *_difference_cells(row)]), ""]
+    lines += _meanings(rows)
+    if len(comparison.problems) > 1:
+        lines.append("[low, high]: 95% bootstrap interval over problems")
+    if len(names) > 1:
+        lines.append("*: paired over problems, the interval of the difference excludes 0")
+    return lines
+
+
+def _pools_as_rows(comparison: Comparison, rows: Sequence[MetricRow], names: Sequence[str]) -> list[str]:
+    """A row per pool, a column per metric: the means, and their differences from the first pool."""
+    shown = [row for row in rows if row.metric.budget in (Budget.ANSWERS, None)]
+    most = max(row.metric.k or 0 for row in shown)
+    shown = [row for row in shown if row.metric.name != ORACLE_SHARE or row.metric.k == most]
+    head = [row.metric.label for row in shown]
+    means = [[_mean_cell(row.values[pool]) for row in shown] for pool in range(len(names))]
+    changes = [[_change_cell(row.differences[pool]) for row in shown] for pool in range(len(names) - 1)]
+    table = [["", *head], *([name, *cells] for name, cells in zip(names, means, strict=True)), []]
+    table += [[f"less {names[0]}", *head], *([name, *cells] for name, cells in zip(names[1:], changes, strict=True))]
+    explained = "*: paired over problems, the 95% bootstrap interval of the difference excludes 0"
+    return [*aligned(table), "", *_meanings(shown), explained]
+
+
+def _sections(rows: Sequence[MetricRow], names: Sequence[str], cells: Callable[[MetricRow], list[str]]) -> list[str]:
+    """The rows under the titles of their metrics."""
+    table: list[list[str]] = [["", *names]]
+    for title, section in groupby(rows, key=lambda row: row.metric.title):
+        table += [[], [title], *([f"  {row.metric.at}", *cells(row)] for row in section)]
+    return aligned(table)
+
+
+def _meanings(rows: Sequence[MetricRow]) -> list[str]:
+    return [f"{row.metric.name}: {MEANINGS[row.metric.name]}" for row in rows if row.metric.name in MEANINGS]
+
+
+def _value_cells(row: MetricRow) -> list[str]:
+    return ["–" if value is None else interval_text(value) for value in row.values]
+
+
+def _difference_cells(row: MetricRow) -> list[str]:
+    return ["–" if change is None else interval_text(change, "+.3f") + _mark(change) for change in row.differences]
+
+
+def _mean_cell(value: Interval | None) -> str:
+    return "–" if value is None else number_text(value.mean)
+
+
+def _change_cell(change: Interval | None) -> str:
+    return "–" if change is None else number_text(change.mean, "+.3f") + _mark(change)
+
+
+def _mark(change: Interval) -> str:
+    return " *" if change.certain else ""

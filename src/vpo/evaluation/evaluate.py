@@ -7,9 +7,9 @@ from typing import Any
 
 from vpo.core.checks import as_integer
 from vpo.core.targets import weights_for
+from vpo.evaluation.compare import Comparison, compare
 from vpo.evaluation.comparison_text import comparison_data
 from vpo.evaluation.eval_folder import Evaluation, check_free, new_pool_path, oracle_of, write_facts
-from vpo.evaluation.measure import Comparison, compare
 from vpo.evaluation.pools import read_pool
 from vpo.evaluation.score import Completion, score_completions
 from vpo.evaluation.scored import ScoreCounts, ScoredCompletion, write_scored

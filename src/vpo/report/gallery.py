@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from vpo.core.targets import weights_for
+from vpo.evaluation.compare import Comparison
 from vpo.evaluation.eval_folder import Evaluation, has_own, task_of
-from vpo.evaluation.measure import Comparison
 from vpo.evaluation.pools import ProblemPool
 from vpo.tasks import Task
 from vpo.util.errors import InputError

@@ -11,9 +11,9 @@ import numpy as np
 
 from vpo.core.targets import weights_for
 from vpo.core.types import Floats
+from vpo.evaluation.compare import Comparison
 from vpo.evaluation.comparison_text import target_text
 from vpo.evaluation.eval_folder import Evaluation
-from vpo.evaluation.measure import Comparison
 from vpo.evaluation.pools import ProblemPool
 from vpo.report.curves import Curve
 from vpo.report.gallery import gallery_of

@@ -5,50 +5,48 @@ from dataclasses import asdict
 from typing import Any
 
 from vpo.core.at_k import Interval
-from vpo.evaluation.comparison_text import title_of
+from vpo.evaluation.compare import Comparison
 from vpo.evaluation.eval_folder import Evaluation
-from vpo.evaluation.measure import ORACLE, Comparison, Key, Measure
+from vpo.evaluation.metrics import BEST, FIRST, ORACLE_SHARE, SET, Budget, Metric
 from vpo.training.costs import Cost, cost_of
 
-SUMMARY: list[Key] = [("best@k", "answers", k) for k in (1, 3, 5, 10, 30)]
-SUMMARY += [("one generation", "", "first"), ("one generation", "", "set")]
-SUMMARY += [("diversity", "", "l1"), ("diversity", "", "coverage"), (ORACLE, "answers", 30)]
+# The columns of the summary.
+SUMMARY = (
+    *(Metric(BEST, Budget.ANSWERS, k) for k in (1, 3, 5, 10, 30)),
+    *map(Metric, (FIRST, SET, "l1", "coverage")),
+    Metric(ORACLE_SHARE, Budget.ANSWERS, 30),
+)
 
 
 def comparison_tables(comparison: Comparison, names: Sequence[str]) -> list[dict[str, Any]]:
-    """A summary of the runs, every measure, and the differences where there are several runs."""
-    by_key = {(each.section, each.by, each.at): each for each in comparison.measures}
-    shown = [key for key in SUMMARY if key in by_key]
+    """A summary of the runs, every metric, and the differences where there are several runs."""
+    values = {row.metric: row.values for row in comparison.rows}
+    shown = [metric for metric in SUMMARY if metric in values]
     pairs = [f"{names[a]} − {names[b]}" for a, b in comparison.pairs]
     tables = [
         {
             "title": "Runs",
-            "head": ["run", *(_short(by_key[key]) for key in shown)],
-            "rows": [[name, *(_cell(by_key[key].values[run]) for key in shown)] for run, name in enumerate(names)],
+            "head": ["run", *(metric.label for metric in shown)],
+            "rows": [[name, *(_cell(values[metric][run]) for metric in shown)] for run, name in enumerate(names)],
         },
         {
-            "title": "Every measure",
-            "head": ["measure", "at", *names],
-            "rows": [[title_of(each), str(each.at), *map(_cell, each.values)] for each in comparison.measures],
+            "title": "Every metric",
+            "head": ["metric", "at", *names],
+            "rows": [[row.metric.title, str(row.metric.at), *map(_cell, row.values)] for row in comparison.rows],
         },
     ]
     if pairs:
         tables.append(
             {
                 "title": "Differences, paired over problems",
-                "head": ["measure", "at", *pairs],
+                "head": ["metric", "at", *pairs],
                 "rows": [
-                    [title_of(each), str(each.at), *(_cell(change, mark=True) for change in each.differences)]
-                    for each in comparison.measures
+                    [row.metric.title, str(row.metric.at), *(_cell(each, mark=True) for each in row.differences)]
+                    for row in comparison.rows
                 ],
             }
         )
     return tables
-
-
-def _short(measure: Measure) -> str:
-    names = {"best@k": f"best@{measure.at}", ORACLE: f"oracle share @{measure.at}"}
-    return names.get(measure.section, str(measure.at))
 
 
 def _cell(value: Interval | None, *, mark: bool = False) -> dict[str, Any] | None:
@@ -58,31 +56,31 @@ def _cell(value: Interval | None, *, mark: bool = False) -> dict[str, Any] | Non
 
 
 def seed_table(seeds: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]], pools: int = 1) -> dict[str, Any]:
-    """Return a table with a row for each pool of each seed of each run.
+    """A row per pool of each seed of each run.
 
     Args:
-        seeds: for each run, for each seed and each of its pools, the measures: section, by, at and mean.
+        seeds: for each run, for each seed and each of its pools, the metrics as in results.json: section, by, at, mean.
         pools: of each seed.
     """
-    found = [
+    rows = [
         (
-            [name, place // pools + 1, *([place % pools + 1] if pools > 1 else [])],
-            {(each["section"], each["by"], each["at"]): each["mean"] for each in measures},
+            [run, index // pools + 1, *([index % pools + 1] if pools > 1 else [])],
+            {Metric.from_data(each): each["mean"] for each in metrics},
         )
-        for name, group in seeds.items()
-        for place, measures in enumerate(group)
+        for run, group in seeds.items()
+        for index, metrics in enumerate(group)
     ]
-    shown = [key for key in SUMMARY if all(key in means for _, means in found)]
+    shown = [metric for metric in SUMMARY if all(metric in means for _, means in rows)]
     head = ["run", "seed", *(["pool"] if pools > 1 else [])]
     return {
-        "title": "Every seed" if pools == 1 else "Every seed, and every pool drawn of it",
-        "head": [*head, *(_short(Measure(*key, values=(), differences=())) for key in shown)],
-        "rows": [[*name, *(means[key] for key in shown)] for name, means in found],
+        "title": "Every seed" if pools == 1 else "Every seed, and every pool sampled from it",
+        "head": [*head, *(metric.label for metric in shown)],
+        "rows": [[*name, *(means[metric] for metric in shown)] for name, means in rows],
     }
 
 
 def rate_table(rates: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a table of what each learning rate got on the validation problems, and which was chosen."""
+    """The validation score of each learning rate, and the rate that was chosen."""
     tried = list(dict.fromkeys(rate for each in rates.values() for rate in each["validation"]))
     return {
         "title": "Learning rates, by the mean of best@k on validation problems",
@@ -95,7 +93,7 @@ def rate_table(rates: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def costs_of(evaluations: Sequence[Sequence[Evaluation]], names: Sequence[str]) -> dict[str, Cost | None]:
-    """Return what an average run of each group took to train, None for what was not trained."""
+    """The training cost of an average run of each group, None for what was not trained."""
     folders = [[each.folder for each in group if each.folder] for group in evaluations]
     return {name: cost_of(group) for name, group in zip(names, folders, strict=True)}
 

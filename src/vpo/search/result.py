@@ -11,7 +11,7 @@ import numpy as np
 from vpo.core.at_k import Interval
 from vpo.core.diversity import is_nondominated
 from vpo.core.types import Floats
-from vpo.evaluation.measure import intervals
+from vpo.evaluation.intervals import intervals
 from vpo.search.log import CANDIDATES, GENERATIONS, SETTINGS, read_rows, rows_by
 from vpo.util.errors import InputError
 
@@ -66,8 +66,8 @@ class SearchResult:
         table = {}
         for budget in budgets:
             solved = (self.solved_at[unit] <= budget).astype(np.float64)
-            table["solved", unit, budget] = np.bincount(places, weights=solved) / counts
-        found = intervals(table)  # type: ignore[arg-type]  # budgets in place of k
+            table[budget] = np.bincount(places, weights=solved) / counts
+        found = intervals(table)
         return list(found.values())
 
 

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from vpo.core.checks import as_integer
+from vpo.evaluation.compare import Comparison, compare, compare_groups
 from vpo.evaluation.eval_folder import Evaluation, oracle_of, read_evaluation
-from vpo.evaluation.measure import Comparison, compare, compare_groups
+from vpo.evaluation.metrics import BEST, Budget
 from vpo.models.locate import locate
 from vpo.models.memory import free_gpu
 from vpo.models.policy import load
@@ -162,15 +163,11 @@ def _run_folder(folder: Path, method: str, rate: float, seed: int) -> Path:
 def _validation_score(evaluation: Evaluation) -> float:
     ks = [k for k in CHOSEN_BY if k <= min(len(each.scores_nD) for each in evaluation.pool.problems.values())]
     found = compare([evaluation.pool], target=evaluation.facts["target"], ks=ks)
-    best = [each.values[0] for each in found.measures if (each.section, each.by) == ("best@k", "answers")]
+    best = [row.values[0] for row in found.at_every_k(BEST, Budget.ANSWERS)]
     return float(np.mean([value.mean for value in best if value is not None]))
 
 
 def _measures(evaluation: Evaluation, oracle: dict[str, float] | None) -> list[dict[str, Any]]:
     """Return every measure of one seed, without its interval."""
     found = compare([evaluation.pool], target=evaluation.facts["target"], oracle=oracle)
-    return [
-        {"section": each.section, "by": each.by, "at": each.at, "mean": each.values[0].mean}
-        for each in found.measures
-        if each.values[0]
-    ]
+    return [{**row.metric.data(), "mean": row.values[0].mean} for row in found.rows if row.values[0]]
