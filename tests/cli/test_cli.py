@@ -58,8 +58,8 @@ def test_diagnose_prints_a_verdict_and_json(pool, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["measure", "nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
-        (["diagnose", "nowhere.parquet"], "nowhere.parquet: there is no such file"),
+        (["measure", "nowhere.jsonl"], "no such file: nowhere.jsonl"),
+        (["diagnose", "nowhere.parquet"], "no such file: nowhere.parquet"),
         (["measure", "POOL", "--k", "99"], "k must lie in 1..4, the answers of the smallest problem, not 99"),
         (
             ["measure", "POOL", "--target", "silver=1"],

@@ -1,18 +1,18 @@
 import pytest
 
-from vpo.util.files import differing
+from vpo.util.files import first_difference
 
 BEFORE = {"scorers": [{"model": "a", "calibration": {"range": [-4.0, 4.0]}}], "weights": [0.5, 0.5]}
 
 
 def test_plain_data_is_the_same_but_for_rounding():
     again = {"weights": (0.5, 0.5), "scorers": [{"calibration": {"range": [-4, 4.0001]}, "model": "a"}]}
-    assert differing(BEFORE, again) == ""
-    assert differing({}, {}) == ""
+    assert first_difference(BEFORE, again) == ""
+    assert first_difference({}, {}) == ""
 
 
 @pytest.mark.parametrize(
-    ("after", "place"),
+    ("after", "path"),
     [
         ({**BEFORE, "weights": [0.5, 0.6]}, "weights.1"),
         ({**BEFORE, "weights": [0.5]}, "weights"),
@@ -26,6 +26,6 @@ def test_plain_data_is_the_same_but_for_rounding():
         ),
     ],
 )
-def test_the_first_difference_is_named(after, place):
-    assert differing(BEFORE, after) == place
-    assert differing(after, BEFORE) == place
+def test_the_first_difference_is_named(after, path):
+    assert first_difference(BEFORE, after) == path
+    assert first_difference(after, BEFORE) == path

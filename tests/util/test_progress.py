@@ -4,7 +4,7 @@ import io
 from types import SimpleNamespace
 
 from vpo.util import progress
-from vpo.util.progress import Lines, bar
+from vpo.util.progress import ProgressLines, progress_bar
 
 
 def test_a_log_gets_a_line_now_and_then(monkeypatch, capsys):
@@ -21,7 +21,7 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch, capsys):
 def test_a_log_gets_what_is_noted_and_no_number_that_is_not_known(monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0)
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: 7))
-    with bar("training", 2000) as shown:
+    with progress_bar("training", 2000) as shown:
         shown.set_postfix_str("loss 0.125")
         shown.update()
     for _ in progress.progress(iter("a"), "scoring"):
@@ -40,8 +40,8 @@ def test_a_terminal_has_a_bar(monkeypatch):
     terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setattr(progress, "BAR_SECONDS", 0)
-    with bar("reading", 3) as shown:
-        assert not isinstance(shown, Lines)
+    with progress_bar("reading", 3) as shown:
+        assert not isinstance(shown, ProgressLines)
     assert list(progress.progress([1, 2, 3], "reading")) == [1, 2, 3]
     assert "reading:" in terminal.getvalue()
     assert "0/3" in terminal.getvalue()

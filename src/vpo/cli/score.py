@@ -29,9 +29,9 @@ def run(options: argparse.Namespace) -> int:
     """Score completions and print what was found."""
     from vpo.evaluation.score import score_file
     from vpo.evaluation.scored import counts_text, write_scored
-    from vpo.util.row_files import without_form
+    from vpo.util.row_files import without_suffix
 
-    out = options.out or without_form(options.completions) + ".pool.jsonl"
+    out = options.out or without_suffix(options.completions) + ".pool.jsonl"
     if Path(out).resolve() == Path(options.completions).resolve():
         raise InputError(f"{out}: the pool must be another file than the completions")
     task = task_of(options)

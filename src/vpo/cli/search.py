@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from vpo.cli.arguments import Commands, add_json, add_settings, as_json, plain, setting, task_settings
 from vpo.core.checks import as_integer
 from vpo.util.errors import InputError
-from vpo.util.progress import bar
+from vpo.util.progress import progress_bar
 
 if TYPE_CHECKING:
     from vpo.search.result import SearchResult
@@ -162,7 +162,7 @@ def _searched(name: str, job: "SearchJob") -> "SearchResult":
     """Search, as far as that is not done, and return what it came to."""
     from vpo.search.run import search_into
 
-    with bar(name, None) as shown:
+    with progress_bar(name, None) as shown:
 
         def show(total: int, solved: int, cases: int) -> None:
             shown.total = total

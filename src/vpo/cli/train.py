@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from vpo.cli.arguments import Commands, add_json, add_settings, as_json, names, plain, setting
 from vpo.util import processes
 from vpo.util.errors import InputError
-from vpo.util.row_files import FORMS
+from vpo.util.row_files import SUFFIXES
 
 if TYPE_CHECKING:
     from vpo.training.train import Outcome
@@ -200,9 +200,9 @@ def _report_verl(launched: "Launched", *, json: bool) -> int:
 
 
 def _prompts(text: str) -> str:
-    if not text.endswith(FORMS):
+    if not text.endswith(SUFFIXES):
         raise argparse.ArgumentTypeError(
-            f"must be a file that ends in {', '.join(FORMS[:-1])} or {FORMS[-1]}, not {text!r}; --prompts-per-step is "
-            "a number"
+            f"must be a file that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, not {text!r}; "
+            "--prompts-per-step is a number"
         )
     return text

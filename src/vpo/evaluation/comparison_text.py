@@ -11,7 +11,7 @@ from vpo.evaluation.compare import Comparison, MetricRow
 from vpo.evaluation.eval_folder import POOL
 from vpo.evaluation.metrics import DIVERSITY, MEANINGS, ORACLE_SHARE, PASS, Budget
 from vpo.evaluation.number_text import interval_text, number_text
-from vpo.util.row_files import without_form
+from vpo.util.row_files import without_suffix
 from vpo.util.text import aligned
 
 # Up to this many pools have a column each in a short table; more have a row each.
@@ -66,7 +66,7 @@ def comparison_text(comparison: Comparison, *, brief: bool = False, names: Seque
 def short_names(comparison: Comparison) -> list[str]:
     """The names of the files, or of the folders of runs, where they tell the pools apart, else the paths."""
     paths = [Path(pool.path) for pool in comparison.pools]
-    names = [path.parent.name if path.name == POOL else without_form(path.name) for path in paths]
+    names = [path.parent.name if path.name == POOL else without_suffix(path.name) for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
     return names if len(set(names)) == len(names) else [f"{number}: {name}" for number, name in enumerate(names, 1)]

@@ -14,7 +14,7 @@ from vpo.evaluation.pools import Pool, read_pool
 from vpo.models.run_folder import RunFolder, is_run
 from vpo.tasks import Task, find, get
 from vpo.util.errors import InputError
-from vpo.util.files import differing, write_json
+from vpo.util.files import first_difference, write_json
 
 POOL, FACTS = "pool.parquet", "eval.json"
 
@@ -131,7 +131,7 @@ def scoring_notes(evaluations: Sequence[Evaluation]) -> list[str]:
     return [
         f"{each.folder} was scored otherwise than {said[0].folder}, so their numbers are not of one kind: {changed}"
         for each in said[1:]
-        if (changed := differing(said[0].facts["scoring"], each.facts["scoring"]))
+        if (changed := first_difference(said[0].facts["scoring"], each.facts["scoring"]))
     ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vpo.util.errors import InputError
-from vpo.util.progress import bar
+from vpo.util.progress import progress_bar
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -99,7 +99,7 @@ def fine_tune(model: Any, tokenizer: Any, examples: Sequence[Example], folder: P
     except ValueError as error:
         raise InputError(f"the trainer refuses its settings ({error})") from error
     trainer.remove_callback(PrinterCallback)  # it writes to standard output
-    with bar("training", schedule.steps) as shown, without_cudnn_attention():
+    with progress_bar("training", schedule.steps) as shown, without_cudnn_attention():
         trainer.train()
     return [round(entry["loss"], 4) for entry in trainer.state.log_history if "loss" in entry]
 

@@ -17,7 +17,7 @@ from vpo.rewards.calibration import Calibrated
 from vpo.rewards.rows import text_of
 from vpo.rewards.scorer import Item, Scores
 from vpo.util.errors import InputError
-from vpo.util.files import module_of
+from vpo.util.files import load_module
 
 FORMS = ("auto", "text", "messages")
 # What TRL has of a whole completion, and nobody has of one answer of it.
@@ -141,7 +141,7 @@ def _hash(file: Path) -> str:
 def _loaded(file: str, sha256: str) -> ModuleType:
     """Return a file as a module: once for all of its functions, which may share a model."""
     name = hashlib.sha256(f"{file} {sha256}".encode()).hexdigest()[:12]  # files in two folders may share theirs
-    return module_of(file, f"vpo_rewards_{Path(file).stem}_{name}")
+    return load_module(file, f"vpo_rewards_{Path(file).stem}_{name}")
 
 
 def found(place: str) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ import numpy as np
 from vpo.core.targets import parse_target, weights_for
 from vpo.tasks import Task
 from vpo.util.errors import InputError
-from vpo.util.files import module_of
+from vpo.util.files import load_module
 
 TOLERANCE = 1e-9
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
@@ -143,7 +143,7 @@ class FunctionGoal(Goal):
         if not Path(path).is_file():
             raise InputError(f"reward must be written FILE.py:FUNCTION, and there is no file {path!r}")
         try:
-            module = module_of(path, f"vpo_reward_{Path(path).stem}")
+            module = load_module(path, f"vpo_reward_{Path(path).stem}")
         except Exception as error:
             raise InputError(f"{path}: the file cannot be run ({type(error).__name__}: {error})") from error
         self.function = getattr(module, name, None)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.util.errors import InputError
-from vpo.util.files import append_rows, differing, whole_lines, write_json, write_text
+from vpo.util.files import append_rows, complete_lines, first_difference, write_json, write_text
 
 SETTINGS, GENERATIONS, CANDIDATES = "search.json", "generations.jsonl", "candidates.jsonl"
 
@@ -35,7 +35,7 @@ class Log:
             known = json.loads(path.read_text(encoding="utf-8"))
             names = {**known, **wanted}.keys() - {"scoring"}
             changed = [name for name in names if known.get(name) != wanted.get(name)]
-            if scored := differing(known.get("scoring", {}), wanted.get("scoring", {}), "scoring"):
+            if scored := first_difference(known.get("scoring", {}), wanted.get("scoring", {}), "scoring"):
                 changed.append(scored)
             if changed:
                 raise InputError(
@@ -72,7 +72,7 @@ class Log:
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return the whole lines of a log."""
-    return [json.loads(line) for line in whole_lines(path)]
+    return [json.loads(line) for line in complete_lines(path)]
 
 
 def rows_by(path: Path, name: str) -> dict[Any, list[dict[str, Any]]]:
@@ -86,6 +86,6 @@ def rows_by(path: Path, name: str) -> dict[Any, list[dict[str, Any]]]:
 def _keep(path: Path, wanted: Any) -> None:
     """Write a log anew without the lines that are not wanted, and without what was left of a last one."""
     if path.is_file():
-        text = "".join(f"{line}\n" for line in whole_lines(path) if wanted(json.loads(line)))
+        text = "".join(f"{line}\n" for line in complete_lines(path) if wanted(json.loads(line)))
         if len(text.encode()) < path.stat().st_size:
             write_text(path, text)

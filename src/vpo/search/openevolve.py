@@ -24,7 +24,7 @@ from vpo.search.loop import Settings
 from vpo.search.scoring import ScoredAnswer, ScoringPool, ScoringRequest, TaskSource
 from vpo.tasks import Task
 from vpo.util.errors import InputError
-from vpo.util.files import whole_lines, write_json, write_text
+from vpo.util.files import complete_lines, write_json, write_text
 from vpo.util.jobs import watch_parent
 
 PROJECTS = "openevolve"
@@ -195,7 +195,7 @@ def _children(project: Project) -> list[dict[str, Any]]:
     """Return what a project came to so far, by iterations."""
     from vpo.search.siblings import CHILDREN
 
-    rows = [json.loads(line) for line in whole_lines(project.folder / "out" / CHILDREN)]
+    rows = [json.loads(line) for line in complete_lines(project.folder / "out" / CHILDREN)]
     return sorted(rows, key=lambda row: int(row["iteration"]))
 
 
@@ -261,7 +261,7 @@ def _forget_after(folder: Path, iteration: int) -> None:
 
     path = folder / "out" / CHILDREN
     if path.is_file():
-        kept = [line for line in whole_lines(path) if json.loads(line)["iteration"] <= iteration]
+        kept = [line for line in complete_lines(path) if json.loads(line)["iteration"] <= iteration]
         write_text(path, "".join(f"{line}\n" for line in kept))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from vpo.core.checks import check_weights
 from vpo.tasks.task import Flaw, Message, Objective, Problem, Task, Vector
 from vpo.util.errors import InputError, nearest
-from vpo.util.files import module_of
+from vpo.util.files import load_module
 
 __all__ = [
     "Flaw",
@@ -103,7 +103,7 @@ def from_file(path: str | Path) -> type[Task[Any]]:
     if not Path(path).is_file():
         raise InputError(f"{path}: there is no such file (of a task)")
     try:
-        module = module_of(path, f"vpo_task_{Path(path).stem}")
+        module = load_module(path, f"vpo_task_{Path(path).stem}")
     except Exception as error:  # whatever a file that is not ours raises
         raise InputError(f"{path}: the file cannot be loaded ({type(error).__name__}: {error})") from error
     defined = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from vpo.tasks.task import P
 from vpo.util.errors import InputError
-from vpo.util.row_files import FORMS, read_rows
+from vpo.util.row_files import SUFFIXES, read_rows
 
 T = TypeVar("T")
 
@@ -76,7 +76,7 @@ def _named(file: Path, sign: str) -> bool:
 
 
 def _files(folder: Path, published: Published, part: str, task: str) -> list[Path]:
-    everything = sorted(file for file in folder.rglob("*") if file.name.endswith(FORMS))
+    everything = sorted(file for file in folder.rglob("*") if file.name.endswith(SUFFIXES))
     for sign in published.files[part]:
         if found := [file for file in everything if _named(file, sign)]:
             return found
@@ -85,7 +85,7 @@ def _files(folder: Path, published: Published, part: str, task: str) -> list[Pat
         return [_of_part(data[0], published, part)]
     signs = " or ".join(map(repr, published.files[part]))
     raise InputError(
-        f"{folder}: no file of task {task} is there: its name must contain {signs} and end in {' or '.join(FORMS)}"
+        f"{folder}: no file of task {task} is there: its name must contain {signs} and end in {' or '.join(SUFFIXES)}"
     )
 
 

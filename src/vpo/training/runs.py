@@ -29,7 +29,7 @@ from typing import Any
 from vpo.models.run_folder import CONFIG, NOTES, RunFolder, is_run
 from vpo.training.config import TrainConfig, as_toml, config_of, read_settings
 from vpo.util.errors import InputError
-from vpo.util.files import locked, new_folder, whole_lines, write_json, write_text
+from vpo.util.files import complete_lines, locked, new_folder, write_json, write_text
 
 COMPLETE = "complete"
 
@@ -63,7 +63,7 @@ class Run(RunFolder):
 
     def steps(self) -> list[dict[str, Any]]:
         """Return what was logged of each step; nothing where there is no log."""
-        return [json.loads(line) for line in whole_lines(self.metrics)]
+        return [json.loads(line) for line in complete_lines(self.metrics)]
 
     def held(self) -> AbstractContextManager[None]:
         """Hold the run, refusing where another process does."""

@@ -26,10 +26,10 @@ from vpo.training.machine import check_disk, device, precision, versions
 from vpo.training.runs import Run
 from vpo.util import processes
 from vpo.util.errors import InputError
-from vpo.util.files import DiskFullError, command_line, differing, disk_full, new_folder, now
+from vpo.util.files import DiskFullError, command_line, disk_full, first_difference, new_folder, now
 from vpo.util.packages import check_installed
-from vpo.util.processes import is_main, main_says, together
-from vpo.util.signals import handled
+from vpo.util.processes import from_main, is_main, together
+from vpo.util.signals import handling
 
 if TYPE_CHECKING:
     from trl import GRPOConfig, GRPOTrainer
@@ -86,7 +86,7 @@ def resume(folder: str | Path) -> Outcome:
     with together():
         run = runs.find(folder)
         config = run.config()
-    if main_says(run.finished):
+    if from_main(run.finished):
         return Outcome(run, config.steps, finished=True)
     with together():
         _check_processes(run)
@@ -109,7 +109,7 @@ def _check_processes(run: Run) -> None:
 def _check_scoring(run: Run, task: Task[Any]) -> None:
     """Refuse to go on where answers would be scored otherwise than before: by another calibration or model."""
     before = run.notes().get("scoring", {})
-    if changed := differing(before, task.described()):
+    if changed := first_difference(before, task.described()):
         raise InputError(
             f"{run.folder}: the scoring of task {task.name} is not what the run was begun with: {changed}; run.json "
             "has what it was"
@@ -177,7 +177,7 @@ def _go_on(run: Run, parts: Parts) -> Outcome:
         with together():
             if is_main():
                 held.enter_context(run.held())
-        if main_says(run.finished):  # by whoever held it before
+        if from_main(run.finished):  # by whoever held it before
             return Outcome(run, parts.config.steps, finished=True)
         try:
             done = _train_steps(run, parts)
@@ -195,7 +195,7 @@ def _train_steps(run: Run, parts: Parts) -> int:
     from vpo.training.watch import Watch
 
     config = parts.config
-    step, checkpoint = main_says(run.latest_checkpoint()) or (0, None)
+    step, checkpoint = from_main(run.latest_checkpoint()) or (0, None)
     with together():
         if is_main():
             _begin(run, step, parts.task)
@@ -291,4 +291,4 @@ def _asked_to_stop(watch: Any) -> AbstractContextManager[None]:
             print("\nvpo: stopping after this step, with a checkpoint; Ctrl-C again stops at once", file=sys.stderr)
         watch.stop = True
 
-    return handled((signal.SIGINT, signal.SIGTERM), ask)
+    return handling((signal.SIGINT, signal.SIGTERM), ask)

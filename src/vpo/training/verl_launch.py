@@ -22,7 +22,7 @@ from vpo.training.train import resolve
 from vpo.training.verl_overrides import check_engine, overrides
 from vpo.util.errors import InputError
 from vpo.util.files import command_line, now, write_text
-from vpo.util.signals import handled
+from vpo.util.signals import handling
 
 DATA, COMMAND, MODULE = "verl", "command.sh", "verl.trainer.main_ppo"
 
@@ -113,7 +113,7 @@ def _start(run: Run, command: Sequence[str]) -> int:
         run.note_beginning({"began": now()})
         process = subprocess.Popen(command, cwd=run.folder)
         # What asks this process to end is handed on, so that verl never outlives the lock of its run.
-        with handled((signal.SIGTERM, signal.SIGHUP), lambda *_: process.send_signal(signal.SIGTERM)):
+        with handling((signal.SIGTERM, signal.SIGHUP), lambda *_: process.send_signal(signal.SIGTERM)):
             code = _wait(process)
         run.note({"ended": now(), "code": code})
     return code

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, and what is noted in them."""
+"""Files and folders that appear complete or not at all; logs, locks and disk space."""
 
 import errno
 import fcntl
@@ -22,26 +22,26 @@ from vpo.util.errors import InputError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[str]:
-    """Give the name of a temporary file beside a path; it takes the path's place if nothing is raised."""
+    """Yield the name of a temporary file beside a path. It replaces the path unless the block raises."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
         yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private
+        os.chmod(temporary, 0o666 & ~_umask())  # temporary files are private
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)  # pyarrow has removed it, where the disk is full
+        Path(temporary).unlink(missing_ok=True)  # pyarrow removes it where the disk is full
         raise
 
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Give a temporary folder beside a path; it gets the path's name if nothing is raised. It must be free."""
+    """Yield a temporary folder beside a new path. It is renamed to the path unless the block raises."""
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
-        for file in temporary.rglob("*"):  # safetensors makes private ones
+        for file in temporary.rglob("*"):  # safetensors makes private files
             file.chmod((0o777 if file.is_dir() else 0o666) & ~_umask())
         temporary.rename(path)
     except BaseException:
@@ -49,105 +49,111 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise
 
 
+def check_new(path: str | Path, hint: str = "choose another --out") -> None:
+    """Raise where a path exists: nothing is overwritten."""
+    if Path(path).exists():
+        raise InputError(f"{path} exists: {hint}")
+
+
 def storable(text: str) -> str:
-    """Return a text that UTF-8 can hold: a model may write half of a pair of surrogates."""
+    """A text that UTF-8 can encode: a model may write half of a surrogate pair."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def append_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Add rows to a JSONL file in one write, so that a process that is killed leaves whole lines."""
+    """Append rows to a JSONL file in one write, so that a killed process leaves complete lines."""
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     left = memoryview(text.encode("utf-8", "backslashreplace"))
     with open(path, "ab", buffering=0) as file:
-        while left:  # a disk that fills up takes a part
+        while left:  # a disk that fills up writes only a part
             left = left[file.write(left) :]
 
 
-def differing(one: Any, other: Any, name: str = "") -> str:
-    """Return where plain data differs from other plain data, such as "scorers.0.model"; nothing where it does not.
+def first_difference(one: Any, other: Any, name: str = "") -> str:
+    """Where two JSON-like values differ first, such as "scorers.0.model"; empty where they are equal.
 
-    Numbers that differ by less than a thousandth are the same: models compute a little differently on every machine.
+    Numbers may differ by a thousandth: models compute slightly different numbers on every machine.
     """
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         pairs = [(key, one.get(key), other.get(key)) for key in dict.fromkeys([*one, *other])]
     elif isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
-        pairs = [(str(place), *pair) for place, pair in enumerate(zip(one, other, strict=True))]
+        pairs = [(str(index), *pair) for index, pair in enumerate(zip(one, other, strict=True))]
     elif isinstance(one, float) or isinstance(other, float):
         numbers = isinstance(one, int | float) and isinstance(other, int | float)
         return "" if numbers and math.isclose(one, other, rel_tol=1e-3, abs_tol=1e-6) else name
     else:
         return "" if one == other else name
-    found = (differing(left, right, f"{name}.{key}" if name else key) for key, left, right in pairs)
-    return next((each for each in found if each), "")
+    differences = (first_difference(left, right, f"{name}.{key}" if name else key) for key, left, right in pairs)
+    return next((path for path in differences if path), "")
 
 
-def module_of(path: str | Path, name: str) -> ModuleType:
-    """Return a Python file of a user's as a module of some name. What it raises is for the caller to say."""
+def load_module(path: str | Path, name: str) -> ModuleType:
+    """Import a Python file as a module of some name. Whatever its code raises is raised."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
+    sys.modules[name] = module  # dataclasses look up their module
     spec.loader.exec_module(module)
     return module
 
 
-def whole_lines(path: Path) -> list[str]:
-    """Return the lines of a log that `append_rows` wrote, without one that is half written; none without a file."""
+def complete_lines(path: Path) -> list[str]:
+    """The lines of a log that `append_rows` writes, without a last one that was cut off; empty without a file."""
     return [line.decode() for line in path.read_bytes().split(b"\n")[:-1]] if path.is_file() else []
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole."""
+    """Write a text file, complete or not at all."""
     with replacing(path) as temporary:
         Path(temporary).write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file whole."""
+    """Write a JSON file, complete or not at all."""
     write_text(path, json.dumps(data, indent=2) + "\n")
 
 
 def command_line() -> str:
-    """Return the command that is running, to be noted with what it makes."""
+    """The command that is running, such as "vpo eval embedded", for records."""
     return shlex.join([Path(sys.argv[0]).stem.replace("__main__", "vpo"), *sys.argv[1:]])
 
 
 def now() -> str:
-    """Return the time, to be noted with what is made."""
+    """The time in UTC, such as "2026-01-31T12:00:00Z", for records."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 @contextmanager
-def locked(folder: Path, what: str) -> Iterator[None]:
-    """Hold a folder, refusing where another process does."""
+def locked(folder: Path, action: str) -> Iterator[None]:
+    """Lock a folder; raise where another process has locked it: "FOLDER: another process is ACTION"."""
     with open(folder / ".lock", "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"{folder}: another process is {what}") from None
+            raise InputError(f"{folder}: another process is {action}") from None
         yield
 
 
 def free_bytes(folder: Path) -> int:
-    """Return the room on the disk where a folder is, or would be."""
-    place = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    return shutil.disk_usage(place).free
+    """Free space on the disk of a folder, which need not exist yet."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return shutil.disk_usage(existing).free
 
 
 class DiskFullError(InputError):
-    """There is no room for what was to be written."""
+    """The disk is full."""
 
 
 @contextmanager
 def disk_full(folder: Path, hint: str) -> Iterator[None]:
-    """Turn whatever a full disk makes others raise into one line with a hint."""
+    """Turn whatever other packages raise on a full disk into a `DiskFullError` with a hint."""
     try:
         yield
     except Exception as error:
         # torch and safetensors raise errors of their own.
-        numbered = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-        if numbered or "No space left" in str(error) or free_bytes(folder) == 0:
+        no_space = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if no_space or "No space left" in str(error) or free_bytes(folder) == 0:
             raise DiskFullError(f"{folder}: the disk is full: {hint}") from error
         raise
 

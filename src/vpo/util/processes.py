@@ -1,7 +1,8 @@
-"""Several processes that train one policy together, as `accelerate launch` starts them. One alone needs none of this.
+"""Several processes that train one policy together, as `accelerate launch` starts them.
 
-The first of them, the main one, writes the run folder and speaks. Each waits for what all do, so where one fails the
-others must hear of it: `together` tells them.
+The first, the main process, writes the run folder and prints. Processes wait for each other in collective operations,
+so an error in one must reach the others, or they wait until a timeout: see `together`. In a single process every
+function here is trivial.
 """
 
 import atexit
@@ -16,69 +17,69 @@ from vpo.util.errors import InputError
 
 
 class OtherProcessError(InputError):
-    """Another process failed, and says why itself."""
+    """Another process failed, and prints the reason."""
 
 
-# How long a process waits for the others, such as for one that saves or scores: what transformers has by default.
-PATIENCE = timedelta(minutes=30)
+# How long a process waits for the others, such as for one that saves or scores: the default of transformers.
+TIMEOUT = timedelta(minutes=30)
 
 
 def count() -> int:
-    """Return how many processes were started together. A launcher tells each its LOCAL_RANK; a scheduler does not."""
+    """How many processes a launcher started together. A launcher sets LOCAL_RANK; a cluster's scheduler does not."""
     return int(os.environ.get("WORLD_SIZE", "1")) if "LOCAL_RANK" in os.environ else 1
 
 
 def check_alone(command: str) -> None:
-    """Refuse to be one of several processes, where only training is shared."""
+    """Raise where a launcher started several processes of a command that is not `vpo train`."""
     if count() > 1:
         error = InputError if is_main() else OtherProcessError
         raise error(f"{command} runs in 1 process, not {count()}: start it without a launcher")
 
 
 def index() -> int:
-    """Return the place of this process among them."""
+    """The rank of this process."""
     return int(os.environ.get("RANK", "0")) if count() > 1 else 0
 
 
 def is_main() -> bool:
-    """Return whether this process is the one that writes and speaks."""
+    """Whether this process is the one that writes and prints."""
     return index() == 0
 
 
 def command() -> str:
-    """Return how users start `vpo` as it was started."""
+    """The beginning of a command line that starts `vpo` as it was started."""
     return "vpo" if count() == 1 else "accelerate launch … -m vpo"
 
 
 def gathered(value: Any) -> list[Any]:
-    """Return the value of each process, in their order. All must call it."""
+    """The value of each process, by rank. All processes must call it."""
     if count() == 1:
         return [value]
     from accelerate.utils import gather_object
 
     _join()
-    found: list[Any] = gather_object([value])
-    return found
+    values: list[Any] = gather_object([value])
+    return values
 
 
 def _join() -> None:
-    """Meet the other processes, if that is still to be done; each has a GPU of its own from then on."""
+    """Join the process group, unless this process has; each process has its own GPU from then on."""
     import torch
     from accelerate import PartialState
 
-    PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
+    PartialState(cpu=not torch.cuda.is_available(), timeout=TIMEOUT)
 
 
-def main_says(value: Any) -> Any:
-    """Return the value of the main process: disks that are shared may show each another state. All must call it."""
+def from_main(value: Any) -> Any:
+    """The value of the main process, since a shared disk may look different to each. All processes must call it."""
     return gathered(value)[0]
 
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Wait at the end for the others, and fail in all processes where one fails: none goes on, or waits, without it.
+    """Wait for the other processes at the end of the block, and raise in all of them where one raises.
 
-    What the first of those that failed raises is raised there alone; in the others it is an `OtherProcessError`.
+    The error of the lowest rank that failed is raised there; the other processes raise an `OtherProcessError`.
     """
     caught: Exception | None = None
     if count() > 1:
@@ -90,7 +91,7 @@ def together() -> Iterator[None]:
             raise
         caught = error
     texts = gathered(None if caught is None else f"{type(caught).__name__}: {caught}")
-    failed = next((place for place, text in enumerate(texts) if text is not None), None)
+    failed = next((rank for rank, text in enumerate(texts) if text is not None), None)
     if failed is None:
         return
     if caught is not None and failed == index():
@@ -99,7 +100,7 @@ def together() -> Iterator[None]:
 
 
 def leave() -> None:
-    """Wait until all processes are done, so that none is stopped for the end of another, and part."""
+    """Wait until all processes are done, then leave the process group."""
     if count() > 1:
         from accelerate import PartialState
 
@@ -109,9 +110,9 @@ def leave() -> None:
 
 
 def end(code: int) -> NoReturn:
-    """End this process. One of several does so at once: torch's threads abort some of those that end by and by."""
+    """End this process. One of several exits immediately: torch's threads abort some that shut down normally."""
     if count() > 1:
-        atexit._run_exitfuncs()  # of trackers, which send what they still hold
+        atexit._run_exitfuncs()  # trackers send what they have buffered
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

@@ -1,4 +1,4 @@
-"""Files of rows: out of JSONL and Parquet, each row with the number of its line, and into them."""
+"""Files of rows: JSONL, gzipped JSONL and Parquet, read with the line number of each row, and written."""
 
 import gzip
 import json
@@ -14,61 +14,61 @@ from vpo.util.packages import require
 
 Row: TypeAlias = Mapping[str, Any]
 
-FORMS = (".jsonl", ".jsonl.gz", ".parquet")
+SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield each row with the number of its line, from 1; in Parquet, the number of the row."""
-    form = _form(path)
+    """Yield each row with its line number, from 1; in Parquet, its row number."""
+    suffix = _suffix(path)
     if path.is_dir():
-        raise InputError(f"{path}: this is a folder, not a file")
+        raise InputError(f"{path} is a folder, not a file")
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file")
-    yield from _parquet_rows(path) if form == ".parquet" else _json_rows(path, form)
+        raise InputError(f"no such file: {path}")
+    yield from _parquet_rows(path) if suffix == ".parquet" else _json_rows(path, suffix)
 
 
 def write_rows(path: Path, rows: Iterable[Row], *, maps: Sequence[str] = ()) -> None:
-    """Write rows in the format of the file's ending. The file appears whole or not at all.
+    """Write rows in the format that the suffix of the path names. The file appears complete or not at all.
 
     Args:
         path: ends in .jsonl, .jsonl.gz or .parquet.
         rows: one mapping a row.
-        maps: columns that hold name → number with other names in every row, which Parquet must be told.
+        maps: columns of name → number with different names in every row; Parquet needs a map type for them.
     """
-    form = _form(path)
+    suffix = _suffix(path)
     if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}")
+        raise InputError(f"{path}: no such folder: {path.parent}")
     with replacing(path) as temporary:
-        if form == ".parquet":
+        if suffix == ".parquet":
             _write_parquet(temporary, list(rows), maps)
         else:
-            with (gzip.open if form == ".jsonl.gz" else open)(temporary, "wt", encoding="utf-8") as file:
+            with (gzip.open if suffix == ".jsonl.gz" else open)(temporary, "wt", encoding="utf-8") as file:
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def without_form(name: str) -> str:
-    """Return the name of a file of rows without its ending."""
-    for form in FORMS:
-        name = name.removesuffix(form)
+def without_suffix(name: str) -> str:
+    """The name of a file of rows without .jsonl, .jsonl.gz or .parquet."""
+    for suffix in SUFFIXES:
+        name = name.removesuffix(suffix)
     return name
 
 
-def _form(path: Path) -> str:
-    for form in FORMS:
-        if path.name.endswith(form):
-            return form
-    raise InputError(f"{path}: a file of rows must end in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
+def _suffix(path: Path) -> str:
+    for suffix in SUFFIXES:
+        if path.name.endswith(suffix):
+            return suffix
+    raise InputError(f"{path}: a file of rows must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
 
 
-def _json_rows(path: Path, form: str) -> Iterator[tuple[int, Any]]:
-    with (gzip.open if form == ".jsonl.gz" else open)(path, "rb") as file:
+def _json_rows(path: Path, suffix: str) -> Iterator[tuple[int, Any]]:
+    with (gzip.open if suffix == ".jsonl.gz" else open)(path, "rb") as file:
         number = 0
         while True:
             number += 1
             try:
                 line = file.readline()
             except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-                raise InputError(f"{path}:{number}: the file is not whole gzip ({error})") from None
+                raise InputError(f"{path}:{number}: the gzip file is broken ({error})") from None
             if not line:
                 return
             if line.strip():
@@ -80,12 +80,12 @@ def _json_rows(path: Path, form: str) -> Iterator[tuple[int, Any]]:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, refusing a name that stands in it twice, of which one value would be dropped."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """A JSON object; raises where a name occurs twice, since one of the values would be dropped."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
         repeated = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise ValueError(f"{repeated!r} stands twice in one object")
-    return found
+        raise ValueError(f"{repeated!r} occurs twice in one object")
+    return result
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
@@ -98,7 +98,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
                 yield number, row
     except (pyarrow.ArrowException, OSError, KeyError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path}:{number + 1}: the file is not whole Parquet ({reason})") from None
+        raise InputError(f"{path}:{number + 1}: the Parquet file is broken ({reason})") from None
 
 
 def _write_parquet(path: str, rows: list[Row], maps: Sequence[str]) -> None:

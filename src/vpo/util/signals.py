@@ -1,4 +1,4 @@
-"""What is done when this process is asked to end."""
+"""Signal handlers for a while."""
 
 import signal
 import threading
@@ -8,14 +8,14 @@ from typing import Any
 
 
 @contextmanager
-def handled(numbers: Sequence[signal.Signals], handler: Callable[[int, Any], None]) -> Iterator[None]:
-    """Let a handler take some signals for a while. Only the main thread can; others leave them as they are."""
+def handling(numbers: Sequence[signal.Signals], handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Handle some signals within the block. Only the main thread can; in others this does nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handler) for number in numbers}
+    previous = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
+        for number, handler_before in previous.items():
+            signal.signal(number, handler_before)
