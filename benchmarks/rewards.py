@@ -19,8 +19,8 @@ from multiprocessing.connection import Connection
 from random import Random
 
 from timing import seconds, show
-from vpo.rewards import Item, Json, Length, Vector
-from vpo.rewards.judge import Judge
+from vpo.rewards import Json, Length, Sample, VectorReward
+from vpo.rewards.judge import Judge, JudgeConfig
 
 ANSWERS = 1024
 WORDS = ["one", "of", "seven", "little", "words", "repeated", "often"]
@@ -50,10 +50,10 @@ def save_classifier(folder: str) -> None:
     BertForSequenceClassification(config).save_pretrained(folder)
 
 
-def answers_to_score() -> list[Item]:
+def answers_to_score() -> list[Sample]:
     draw = Random(0)
     answers = [" ".join(draw.choices(WORDS, k=draw.randint(5, 40))) for _ in range(ANSWERS)]
-    return [Item("p", [{"role": "user", "content": "Write."}], answer) for answer in answers]
+    return [Sample("p", [{"role": "user", "content": "Write."}], answer) for answer in answers]
 
 
 def measures() -> list[object]:
@@ -69,12 +69,12 @@ def measures() -> list[object]:
 
 
 def batched() -> list[tuple[str, float, str]]:
-    from vpo.rewards.models import Classifier
+    from vpo.rewards.classifier import Classifier
 
     with tempfile.TemporaryDirectory() as folder:
         save_classifier(folder)
         classifier = Classifier("quality", model=folder, heads=HEADS, calibration={"range": [-4, 4]})
-        vector = Vector(classifier, *measures())
+        vector = VectorReward(classifier, *measures())
         answers = answers_to_score()
         together = seconds(lambda: vector.score(answers), repeats=7)
         apart = seconds(lambda: [vector.score([answer]) for answer in answers], repeats=2)
@@ -133,13 +133,16 @@ def serve(pipe: Connection) -> None:
 
 def busy(port: int, at_once: int, cache: str | None) -> tuple[float, float]:
     """Return the share of the ideal throughput, and the milliseconds of this process for a request."""
-    judge = Judge(endpoint=f"http://127.0.0.1:{port}/v1", model="m", rubrics={"one": "r"}, at_once=at_once, cache=cache)
-    items = [Item("p", [{"role": "user", "content": "q"}], f"answer {number}") for number in range(ROUNDS * at_once)]
+    address = f"http://127.0.0.1:{port}/v1"
+    judge = Judge("judge", JudgeConfig(endpoint=address, model="m", rubrics={"one": "r"}, at_once=at_once, cache=cache))
+    samples = [
+        Sample("p", [{"role": "user", "content": "q"}], f"answer {number}") for number in range(ROUNDS * at_once)
+    ]
     began, worked = time.perf_counter(), time.process_time()
-    judge.score(items)
+    judge.score(samples)
     took, worked = time.perf_counter() - began, time.process_time() - worked
     assert not judge.failures
-    return ROUNDS * LATENCY / took, 1000 * worked / len(items)
+    return ROUNDS * LATENCY / took, 1000 * worked / len(samples)
 
 
 async def bare(port: int, at_once: int) -> float:

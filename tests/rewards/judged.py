@@ -2,25 +2,25 @@
 
 import json
 
-from vpo.rewards.judge import Judge
-from vpo.rewards.scorer import Item
+from vpo.rewards.judge import Judge, JudgeConfig
+from vpo.rewards.scorer import Sample
 
 ASK = [{"role": "user", "content": "Say hello."}]
 RUBRICS = {"brief": "Short answers are good.", "warm": "Friendly answers are good."}
 
 
-def judge(address, **settings):
-    plain = {"model": "m", "rubrics": RUBRICS, "limit": 5.0, "tries": 1, "backoff": 0.01, "at_once": 4}
-    return Judge(endpoint=address, **{**plain, **settings})
+def judge(address, name="judge", **settings):
+    defaults = {"model": "m", "rubrics": RUBRICS, "limit": 5.0, "tries": 1, "backoff": 0.01, "at_once": 4}
+    return Judge(name, JudgeConfig(endpoint=address, **{**defaults, **settings}))
 
 
-def items(count, **more):
-    return [Item("p", ASK, f"hello {number}", **more) for number in range(count)]
+def samples(count, **more):
+    return [Sample("p", ASK, f"hello {number}", **more) for number in range(count)]
 
 
 def sets(*answers):
     return [
-        Item("p", ASK, each, {}, answers[:place] + answers[place + 1 :], place) for place, each in enumerate(answers)
+        Sample("p", ASK, each, {}, answers[:place] + answers[place + 1 :], place) for place, each in enumerate(answers)
     ]
 
 

@@ -4,14 +4,14 @@ import string
 
 import torch
 
-from vpo.rewards import Item
+from vpo.rewards import Sample
 
 TEMPLATE = "{% for each in messages %}{{ each['role'] }}: {{ each['content'] }}\n{% endfor %}"
 HEADS = ["helpful", "honest", "harmless"]
 
 
-def item(answer, /, prompt="Say something.", **row):
-    return Item("p", [{"role": "user", "content": prompt}], answer, {"prompt": prompt, **row})
+def sample(answer, /, prompt="Say something.", **row):
+    return Sample("p", [{"role": "user", "content": prompt}], answer, {"prompt": prompt, **row})
 
 
 def save_classifier(folder, kind="bert", labels=None, heads=3, seed=0):

@@ -3,31 +3,32 @@ import json
 import numpy as np
 import pytest
 
-from tests.rewards.small import item
-from vpo.rewards.calibration import Calibrated, Quantiles, calibration_of
+from tests.rewards.small import sample
+from vpo.rewards.calibration import Quantiles, parse_calibration
+from vpo.rewards.calibrator import Calibrator
 
 RAW = np.asarray([-6.0, -4.0, 0.0, 2.0, 4.0, 5.0])
 
 
 def test_a_range_is_a_straight_line_cut_off_at_its_ends():
-    rule = calibration_of({"range": [-4, 4]})
+    rule = parse_calibration({"range": [-4, 4]})
     assert rule(RAW).tolist() == [0, 0, 0.5, 0.75, 1, 1]
     assert rule.clips(RAW).tolist() == [True, False, False, False, False, True]
 
 
 def test_a_range_turned_round_scores_low_numbers_high():
-    rule = calibration_of({"range": [4, -4]})
+    rule = parse_calibration({"range": [4, -4]})
     assert rule(RAW).tolist() == [1, 1, 0.5, 0.25, 0, 0]
     assert rule.clips(RAW).tolist() == [True, False, False, False, False, True]
 
 
 def test_a_sigmoid():
-    rule = calibration_of({"sigmoid": {"shift": 2, "scale": 0.5}})
+    rule = parse_calibration({"sigmoid": {"shift": 2, "scale": 0.5}})
     assert rule(RAW)[3] == 0.5
     assert rule(RAW)[4] == pytest.approx(1 / (1 + np.exp(-4)))  # (4 − 2) / 0.5
     assert rule(np.asarray([-1e9, 1e9])).tolist() == [0, 1]
     assert not rule.clips(RAW).any()
-    assert calibration_of({"sigmoid": True})(np.asarray([0.0])).tolist() == [0.5]
+    assert parse_calibration({"sigmoid": True})(np.asarray([0.0])).tolist() == [0.5]
 
 
 def test_quantiles_are_levels_of_the_reference_set():
@@ -45,8 +46,8 @@ def test_ties_of_the_reference_set_score_in_their_middle():
     "data", [{"range": [-4.0, 4.0]}, {"sigmoid": {"shift": 1.0, "scale": 2.0}}, {"quantiles": [0.1, 0.25, 3.0]}]
 )
 def test_what_is_saved_is_read_back(data):
-    rule = calibration_of(data)
-    again = calibration_of(json.loads(json.dumps(rule.data())))
+    rule = parse_calibration(data)
+    again = parse_calibration(json.loads(json.dumps(rule.data())))
     assert rule.data() == data
     assert again == rule
     assert again(RAW).tolist() == rule(RAW).tolist()
@@ -66,6 +67,7 @@ def test_many_scores_are_kept_as_a_hundred_and_one_quantiles(rng):
         ({"range": [1, 1]}, "two different numbers"),
         ({"range": [1]}, "two numbers"),
         ({"range": [0, 1], "sigmoid": True}, "must be one rule"),
+        (3, "calibration must be one rule, not 3: give one of range, sigmoid, quantiles"),
         ({"sigmoid": {"scale": 0}}, "scale above 0"),
         ({"sigmoid": {"slope": 1}}, "sigmoid must be true"),
         ({"quantiles": [2, 1]}, "rising numbers"),
@@ -74,11 +76,11 @@ def test_many_scores_are_kept_as_a_hundred_and_one_quantiles(rng):
 )
 def test_what_is_no_rule_is_refused(data, message):
     with pytest.raises(ValueError, match=message):
-        calibration_of(data)
+        parse_calibration(data)
 
 
 def test_the_share_that_is_cut_off_is_counted_since_it_was_last_asked():
-    calibrated = Calibrated(["a", "b"], {"a": {"range": [0, 1]}, "b": {"sigmoid": True}}, lambda items: None)
+    calibrated = Calibrator(["a", "b"], {"a": {"range": [0, 1]}, "b": {"sigmoid": True}}, lambda samples: None)
     scores = calibrated(np.asarray([[2.0, 0.0], [0.5, np.nan]]))
     assert scores[0] == (1.0, 0.5)
     assert scores[1][0] == 0.5
@@ -92,27 +94,27 @@ def test_a_file_of_answers_is_scored_once_for_all_objectives(tmp_path):
     path.write_text("".join(json.dumps({"prompt": "?", "answer": "x" * n}) + "\n" for n in (1, 2, 3)))
     calls = []
 
-    def raw(items):
-        calls.append(len(items))
-        return np.asarray([[len(each.answer), -len(each.answer)] for each in items], dtype=float)
+    def raw(samples):
+        calls.append(len(samples))
+        return np.asarray([[len(each.answer), -len(each.answer)] for each in samples], dtype=float)
 
-    calibrated = Calibrated(["long", "short"], {"quantiles": str(path)}, raw)
+    calibrated = Calibrator(["long", "short"], {"quantiles": str(path)}, raw)
     assert calls == [3]
     assert calibrated.data() == {"long": {"quantiles": [1, 2, 3]}, "short": {"quantiles": [-3, -2, -1]}}
-    assert calibrated(raw([item("xx")])) == [(0.5, 0.5)]
+    assert calibrated(raw([sample("xx")])) == [(0.5, 0.5)]
 
 
 def test_a_reference_set_that_cannot_tell_answers_apart_is_refused(tmp_path):
     path = tmp_path / "answers.jsonl"
     path.write_text('{"prompt": "?", "answer": "same"}\n' * 3)
     with pytest.raises(ValueError, match="a file of answers that score differently"):
-        Calibrated(["a"], {"quantiles": str(path)}, lambda items: np.ones((len(items), 1)))
+        Calibrator(["a"], {"quantiles": str(path)}, lambda samples: np.ones((len(samples), 1)))
     with pytest.raises(ValueError, match="each of which has a finite score"):
-        Calibrated(["a"], {"quantiles": str(path)}, lambda items: np.full((len(items), 1), np.nan))
+        Calibrator(["a"], {"quantiles": str(path)}, lambda samples: np.full((len(samples), 1), np.nan))
     with pytest.raises(ValueError, match=r"answers\.jsonl: the answers cannot be scored .KeyError: 'b'"):
-        Calibrated(["a"], {"quantiles": str(path)}, lambda items: {}["b"])
+        Calibrator(["a"], {"quantiles": str(path)}, lambda samples: {}["b"])
 
 
 def test_a_rule_for_some_objectives_is_refused():
     with pytest.raises(ValueError, match="one for each of a, b, not for a"):
-        Calibrated(["a", "b"], {"a": {"sigmoid": True}}, lambda items: None)
+        Calibrator(["a", "b"], {"a": {"sigmoid": True}}, lambda samples: None)

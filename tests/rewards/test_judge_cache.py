@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("openai")
 
 from tests.launch import ROOT
-from tests.rewards.judged import fine, items, judge, sets
+from tests.rewards.judged import fine, judge, samples, sets
 from tests.search.endpoint import endpoint
-from vpo.rewards.judge_cache import Cache
+from vpo.rewards.judge.cache import JudgeCache
 
 pytestmark = pytest.mark.filterwarnings("ignore:reward")  # each reason is said once
 
@@ -26,7 +26,7 @@ def test_the_second_run_makes_no_request(tmp_path):
         again = judge(address, cache=tmp_path / "cache", together=True)
         assert again.score(sets("bcd", "a")) == first[::-1]
         assert again.cached == 2
-        assert again.spending.requests == 0
+        assert again.client.budget.requests == 0
         assert len(seen) == 2
         for changed in ({"rubrics": {"brief": "Shorter is better."}}, {"model": "n"}, {"scale": (0, 5)}):
             before = len(seen)
@@ -39,14 +39,14 @@ def test_the_second_run_makes_no_request(tmp_path):
 def test_what_failed_is_not_kept(tmp_path):
     with endpoint(lambda request, number: fine(request, number) if number else "garbage") as (address, _):
         asked = judge(address, rubrics={"one": "r"}, cache=tmp_path)
-        assert asked.score(items(1)) == [(None,)]
-        assert asked.score(items(1)) == [(1.0,)]
+        assert asked.score(samples(1)) == [(None,)]
+        assert asked.score(samples(1)) == [(1.0,)]
 
 
 SCRIPT = """
 import sys
-from tests.rewards.judged import items, judge
-found = judge(sys.argv[1], cache=sys.argv[2], at_once=2).score(items(int(sys.argv[3])))
+from tests.rewards.judged import samples, judge
+found = judge(sys.argv[1], cache=sys.argv[2], at_once=2).score(samples(int(sys.argv[3])))
 assert found == [(1.0, 1.0)] * len(found), found
 """
 
@@ -60,14 +60,14 @@ def test_threads_and_processes_share_a_cache(tmp_path):
     with endpoint(fine) as (address, seen):
         others = [start(address, tmp_path, 20) for _ in range(2)]
         mine = judge(address, cache=tmp_path)
-        threads = [threading.Thread(target=mine.score, args=(items(20),)) for _ in range(4)]
+        threads = [threading.Thread(target=mine.score, args=(samples(20),)) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(30)
         assert [other.wait(30) for other in others] == [0, 0]
         before = len(seen)
-        assert judge(address, cache=tmp_path).score(items(20)) == [(1.0, 1.0)] * 20
+        assert judge(address, cache=tmp_path).score(samples(20)) == [(1.0, 1.0)] * 20
     assert len(seen) == before
 
 
@@ -88,15 +88,15 @@ def test_a_kill_leaves_a_cache_that_can_be_read(tmp_path):
         time.sleep(0.1)
         before = len(seen)
         again = judge(address, cache=tmp_path)
-        assert again.score(items(30)) == [(1.0, 1.0)] * 30
+        assert again.score(samples(30)) == [(1.0, 1.0)] * 30
     assert again.cached >= 15
     assert len(seen) - before == 60 - again.cached
 
 
 HALF = """
 import sys, time
-from vpo.rewards.judge_cache import Cache
-with Cache(sys.argv[1]).opened() as book:
+from vpo.rewards.judge.cache import JudgeCache
+with JudgeCache(sys.argv[1]).open() as book:
     book.put({"whole": [1.0]})
     book.connection.executemany("INSERT INTO scores VALUES (?, ?)", [(f"half {n}", "[1.0]") for n in range(10_000)])
     print("now", flush=True)
@@ -110,7 +110,7 @@ def test_a_kill_in_the_middle_of_a_write_undoes_that_write_and_holds_nobody_up(t
         assert other.stdout.readline() == b"now\n"
         other.kill()
     began = time.monotonic()
-    with Cache(tmp_path).opened() as book:
+    with JudgeCache(tmp_path).open() as book:
         assert book.get(["whole", "half 0", "half 9999"]) == {"whole": [1.0]}
         book.put({"half 0": [0.5]})
         assert book.get(["half 0"]) == {"half 0": [0.5]}
@@ -120,13 +120,13 @@ def test_a_kill_in_the_middle_of_a_write_undoes_that_write_and_holds_nobody_up(t
 def test_rows_that_somebody_spoilt_are_asked_for_anew(tmp_path):
     with endpoint(fine) as (address, _):
         asked = judge(address, rubrics={"one": "r"}, cache=tmp_path)
-        asked.score(items(4))
-        with asked.cache.opened() as book:
+        asked.score(samples(4))
+        with asked.cache.open() as book:
             keys = [key for (key,) in book.connection.execute("SELECT key FROM scores")]
             book.put(dict(zip(keys, [[2.0], [0.5, 0.5], ["a"], [0.5]], strict=True)))
             book.connection.execute("UPDATE scores SET numbers = 'no JSON' WHERE key = ?", keys[3:])
             book.connection.commit()
-        assert asked.score(items(4)) == [(1.0,)] * 4
+        assert asked.score(samples(4)) == [(1.0,)] * 4
 
 
 def test_a_cache_that_breaks_is_done_without(tmp_path):
@@ -134,7 +134,7 @@ def test_a_cache_that_breaks_is_done_without(tmp_path):
         asked = judge(address, cache=tmp_path)
         for file in tmp_path.iterdir():
             file.write_bytes(b"no database " * 500)
-        with pytest.warns(UserWarning, match="goes on without its cache"):
-            assert asked.score(items(2)) == [(1.0, 1.0)] * 2
+        with pytest.warns(UserWarning, match="continues without its cache"):
+            assert asked.score(samples(2)) == [(1.0, 1.0)] * 2
         with pytest.raises(ValueError, match=re.escape(f"cache {tmp_path} cannot be used")):
             judge(address, cache=tmp_path)

@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("transformers")
 
 from tests.engines.tiny import save_tiny_model
-from tests.rewards.small import HEADS, item, save_classifier
-from vpo.rewards import Limited, Vector
-from vpo.rewards.embedding import Similarity
-from vpo.rewards.inference import ROWS, weights_hash
-from vpo.rewards.models import Classifier
+from tests.rewards.small import HEADS, sample, save_classifier
+from vpo.rewards import Limited, VectorReward
+from vpo.rewards.classifier import Classifier
+from vpo.rewards.scoring_model import HASH_ROWS, weights_hash
+from vpo.rewards.similarity import Similarity
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -44,10 +44,10 @@ def raw_by_hand(path, each, end=""):
 def test_heads_are_objectives_and_batches_change_nothing(classifier):
     many = Classifier("quality", model=classifier, heads=HEADS, calibration=WIDE, batch=3, device="cpu")
     assert many.names == ("helpful", "honest", "harmless")
-    items = [item(answer) for answer in ANSWERS]
-    found = np.asarray(many.score(items))
-    alone = np.asarray([many.score([each])[0] for each in items])
-    expected = np.clip((np.stack([raw_by_hand(classifier, each) for each in items]) + 4) / 8, 0, 1)
+    samples = [sample(answer) for answer in ANSWERS]
+    found = np.asarray(many.score(samples))
+    alone = np.asarray([many.score([each])[0] for each in samples])
+    expected = np.clip((np.stack([raw_by_hand(classifier, each) for each in samples]) + 4) / 8, 0, 1)
     assert np.allclose(found, alone, atol=1e-5)
     assert np.allclose(found, expected, atol=1e-5)
     assert found.std(axis=0).min() > 1e-3  # the answers differ in what they score
@@ -61,8 +61,8 @@ def test_heads_may_be_chosen_and_calibrated_one_by_one(classifier):
         calibration={"harmless": {"sigmoid": True}, "helpful": WIDE},
         device="cpu",
     )
-    raw = raw_by_hand(classifier, item("yes"))
-    assert chosen.score([item("yes")])[0] == pytest.approx(
+    raw = raw_by_hand(classifier, sample("yes"))
+    assert chosen.score([sample("yes")])[0] == pytest.approx(
         (1 / (1 + np.exp(-raw[2])), min(1, max(0, (raw[0] + 4) / 8))), abs=1e-5
     )
 
@@ -72,12 +72,12 @@ def test_quantiles_of_a_reference_set_are_described_and_read_back(tmp_path, clas
     rows = [{"prompt": "Say something.", "answer": "word " * n} for n in range(1, 12)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     first = Classifier("q", model=classifier, heads=HEADS, calibration={"quantiles": str(path)}, device="cpu")
-    found = first.score([item("word " * 3)])
+    found = first.score([sample("word " * 3)])
     saved = json.loads(json.dumps(first.described()))["calibration"]
     assert len(saved["honest"]["quantiles"]) == 11
     again = Classifier("q", model=classifier, heads=HEADS, calibration=saved, device="cpu")
-    assert again.score([item("word " * 3)])[0] == pytest.approx(found[0], abs=1e-5)
-    levels = np.asarray(first.score([item(row["answer"]) for row in rows]))
+    assert again.score([sample("word " * 3)])[0] == pytest.approx(found[0], abs=1e-5)
+    levels = np.asarray(first.score([sample(row["answer"]) for row in rows]))
     assert np.allclose(np.sort(levels, axis=0), np.linspace(0, 1, 11)[:, None], atol=1e-3)
 
 
@@ -108,10 +108,10 @@ def test_weights_are_known_by_what_they_are_not_by_where(tmp_path, classifier):
 def test_every_row_of_large_weights_counts():
     import torch
 
-    large = torch.nn.Linear(2, 2 * ROWS + 1)
+    large = torch.nn.Linear(2, 2 * HASH_ROWS + 1)
     before = weights_hash(large)
     assert weights_hash(large) == before
-    for place in (0, ROWS, 2 * ROWS):
+    for place in (0, HASH_ROWS, 2 * HASH_ROWS):
         with torch.no_grad():
             large.weight[place] += 1
         assert weights_hash(large) != before
@@ -120,15 +120,15 @@ def test_every_row_of_large_weights_counts():
 
 def test_long_answers_are_cut_off(classifier):
     short = Classifier("q", model=classifier, heads=HEADS, calibration=WIDE, device="cpu", max_tokens=20)
-    assert len(short.score([item("word " * 500)])[0]) == 3
+    assert len(short.score([sample("word " * 500)])[0]) == 3
 
 
 def test_what_is_cut_off_of_a_long_pair_takes_no_room(tmp_path):
-    long = item("a" * 100_000 + "the end", prompt="q" * 100_000)
+    long = sample("a" * 100_000 + "the end", prompt="q" * 100_000)
     pair = Classifier("q", model=save_classifier(tmp_path), heads=HEADS, calibration=WIDE, device="cpu")
-    parts = pair._encoded([long]).encodings[0].overflowing
+    parts = pair._encode([long]).encodings[0].overflowing
     assert len(parts) < 5_000  # else a million, of 256 tokens each
-    assert pair.score([long]) == pair.score([item("a" * 1000 + "the end", prompt="q" * 1000)])
+    assert pair.score([long]) == pair.score([sample("a" * 1000 + "the end", prompt="q" * 1000)])
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_what_is_cut_off_of_a_long_pair_takes_no_room(tmp_path):
         ({"heads": HEADS, "form": "poem"}, "form must be one of"),
         ({"heads": HEADS, "precision": "int3"}, "precision must be one of"),
         ({"heads": HEADS, "device": "nowhere"}, "the model cannot be loaded"),
-        ({"heads": HEADS, "model": "/nowhere"}, "there is no such folder"),
+        ({"heads": HEADS, "model": "/nowhere"}, "no such folder"),
         ({"heads": HEADS, "max_tokens": 0}, "max_tokens must be 1 or more, not 0"),
         ({"heads": HEADS, "output": "rewards"}, "does not score a first answer .AttributeError"),
         ({"heads": HEADS, "output": "hidden_states"}, "does not score a first answer"),
@@ -161,9 +161,9 @@ def test_a_decoder_without_a_pad_token_scores_at_the_last_token_whatever_the_bat
     tokenizer.chat_template = "{% for each in messages %}{{ each['role'] }}: {{ each['content'] }}\n{% endfor %}<sep>"
     config.save_pretrained(path)
     tokenizer.save_pretrained(path)
-    items = [item(answer) for answer in ANSWERS]
-    found = Classifier("q", model=path, heads=HEADS, calibration=WIDE, device="cpu").score(items)
-    expected = np.clip((np.stack([raw_by_hand(path, each, "<sep>") for each in items]) + 4) / 8, 0, 1)
+    samples = [sample(answer) for answer in ANSWERS]
+    found = Classifier("q", model=path, heads=HEADS, calibration=WIDE, device="cpu").score(samples)
+    expected = np.clip((np.stack([raw_by_hand(path, each, "<sep>") for each in samples]) + 4) / 8, 0, 1)
     assert np.allclose(found, expected, atol=1e-5)
 
 
@@ -176,9 +176,9 @@ def test_a_decoder_scores_at_the_last_token_where_its_tokenizer_pads_otherwise(t
     config.pad_token_id, tokenizer.pad_token, tokenizer.bos_token = models, tokenizers, "<cls>"
     config.save_pretrained(path)
     tokenizer.save_pretrained(path)
-    items = [item(answer) for answer in ANSWERS]
-    found = Classifier("q", model=path, heads=HEADS, calibration=WIDE, device="cpu").score(items)
-    expected = np.clip((np.stack([raw_by_hand(path, each) for each in items]) + 4) / 8, 0, 1)
+    samples = [sample(answer) for answer in ANSWERS]
+    found = Classifier("q", model=path, heads=HEADS, calibration=WIDE, device="cpu").score(samples)
+    expected = np.clip((np.stack([raw_by_hand(path, each) for each in samples]) + 4) / 8, 0, 1)
     assert np.allclose(found, expected, atol=1e-5)
 
 
@@ -199,7 +199,7 @@ def test_a_model_without_a_head_is_no_reward_model(tmp_path):
 
 def test_a_file_is_no_embedding_model(tmp_path):
     (tmp_path / "model.py").write_text("")
-    with pytest.raises(ValueError, match="there is no such folder"):
+    with pytest.raises(ValueError, match="no such folder"):
         Similarity("like", model=str(tmp_path / "model.py"))
 
 
@@ -229,7 +229,7 @@ def test_the_first_token_is_found_where_a_tokenizer_pads_on_the_left(tmp_path, s
     (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(settings))
     like = Similarity("like", model=path, device="cpu")
     assert like.pooling == "cls"
-    assert np.allclose(like.embedded(["a", "a much longer text"])[0], like.embedded(["a"])[0], atol=1e-5)
+    assert np.allclose(like.embed(["a", "a much longer text"])[0], like.embed(["a"])[0], atol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +241,7 @@ def minilm():
 def test_a_real_embedding_model_knows_what_is_alike(minilm):
     reference = "The cat sits on the mat."
     answers = ["The cat sits on the mat.", "A cat is resting on a rug.", "Interest rates rose again in March."]
-    same, near, far = (score for (score,) in minilm.score([item(each, reference=reference) for each in answers]))
+    same, near, far = (score for (score,) in minilm.score([sample(each, reference=reference) for each in answers]))
     assert same == pytest.approx(1, abs=1e-5)
     assert 0.5 < near < 0.9
     assert far < 0.2
@@ -250,8 +250,8 @@ def test_a_real_embedding_model_knows_what_is_alike(minilm):
 def test_embeddings_are_those_that_the_package_documents(minilm):
     """Mean pooling over 384 numbers, of length 1, whatever else is in the batch."""
     texts = ["This is an example sentence", "Each sentence is converted"]
-    together = minilm.embedded([*texts, "a longer sentence, so that the others are padded " * 4])
-    alone = minilm.embedded(texts[:1])
+    together = minilm.embed([*texts, "a longer sentence, so that the others are padded " * 4])
+    alone = minilm.embed(texts[:1])
     assert together[0].shape == (384,)
     assert np.linalg.norm(together[0]) == pytest.approx(1)
     assert np.allclose(together[0], alone[0], atol=1e-5)
@@ -268,19 +268,19 @@ def test_embeddings_are_those_that_the_package_documents(minilm):
 
 
 def test_the_nearest_of_several_references_counts(minilm):
-    several = item("A cat.", reference=["Interest rates.", "A cat."])
+    several = sample("A cat.", reference=["Interest rates.", "A cat."])
     assert minilm.score([several])[0][0] == pytest.approx(1, abs=1e-5)
 
 
 def test_an_answer_without_a_reference_is_refused(minilm):
     with pytest.raises(ValueError, match="column 'reference' must be a text"):
-        minilm.score([item("A cat.")])
+        minilm.score([sample("A cat.")])
 
 
 def test_several_calls_at_once_share_a_model(classifier):
     quality = Classifier("q", model=classifier, heads=HEADS, calibration=WIDE, device="cpu")
-    items = [item(f"answer {n} " * (n % 7)) for n in range(64)]
-    vector = Vector(Limited(quality, call_size=2), concurrent=8)
-    assert np.allclose(vector.score(items), quality.score(items), atol=1e-5)
+    samples = [sample(f"answer {n} " * (n % 7)) for n in range(64)]
+    vector = VectorReward(Limited(quality, call_size=2), concurrent=8)
+    assert np.allclose(vector.score(samples), quality.score(samples), atol=1e-5)
     assert vector.failures == {}
     assert vector.counted()["clipped/helpful"][1] == 128  # all that was scored, by either

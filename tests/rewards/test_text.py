@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from tests.rewards.small import item
+from tests.rewards.small import sample
 from vpo.rewards import Json, Length, Pattern, Readability
 
 EASY = "The cat sat on the mat. It was warm. The dog ran up to it."
@@ -13,7 +13,7 @@ HARD = (
 
 
 def scores(scorer, *answers):
-    return [score for (score,) in scorer.score([item(answer) for answer in answers])]
+    return [score for (score,) in scorer.score([sample(answer) for answer in answers])]
 
 
 def test_length_in_words():
@@ -60,12 +60,12 @@ def test_measures_that_need_a_dictionary_say_so(monkeypatch):
 def test_a_pattern_matches_the_whole_answer():
     pattern = Pattern("steps", pattern=r"1\. .+\n2\. .+")
     assert scores(pattern, "1. a\n2. b", " 1. a\n2. b\n", "So: 1. a\n2. b", "1. a") == [1, 1, 0, 0]
-    with pytest.raises(ValueError, match="is no regular expression"):
+    with pytest.raises(ValueError, match="is not a regular expression"):
         Pattern("steps", pattern="(")
 
 
 def test_a_pattern_that_takes_for_ever_abstains(monkeypatch):
-    monkeypatch.setattr("vpo.rewards.text.PATTERN_SECONDS", 0.05)
+    monkeypatch.setattr("vpo.rewards.text.PATTERN_TIMEOUT", 0.05)
     began = time.monotonic()
     assert scores(Pattern("slow", pattern=r"(a|aa)+$b"), "a" * 100) == [None]
     assert time.monotonic() - began < 5

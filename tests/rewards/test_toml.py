@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.rewards.small import HEADS, item, save_classifier
+from tests.rewards.small import HEADS, sample, save_classifier
 from vpo.cli.main import main
 from vpo.rewards.chat import ChatTask
-from vpo.rewards.toml import read_vector
+from vpo.rewards.toml import read_rewards
 
 GOOD = """
 concurrent = 2
@@ -36,12 +36,12 @@ def write(folder, text):
 
 
 def test_a_whole_file_from_anywhere(tmp_path):
-    vector = read_vector(write(tmp_path, GOOD))
+    vector = read_rewards(write(tmp_path, GOOD))
     assert vector.names == ("short", "polite")
     assert vector.weights == (0.25, 0.75)
     assert vector.concurrent == 2
     assert [(each.time_limit, each.call_size) for each in vector.limited] == [(30, None), (5, 8)]
-    assert vector.score([item("now please"), item("a b c d")]) == [(1.0, 1.0), (pytest.approx(2 / 3), 0.0)]
+    assert vector.score([sample("now please"), sample("a b c d")]) == [(1.0, 1.0), (pytest.approx(2 / 3), 0.0)]
     described = vector.described()
     assert described["scorers"][0] == {
         "kind": "length", "least": 0, "most": 3, "unit": "words", "objectives": ["short"],
@@ -54,7 +54,7 @@ def test_models_and_reference_sets_are_found_beside_the_file(tmp_path):
     save_classifier(tmp_path / "three")
     rows = "".join(f'{{"prompt": "?", "answer": "{"word " * n}"}}\n' for n in range(1, 6))
     (tmp_path / "reference.jsonl").write_text(rows)
-    vector = read_vector(
+    vector = read_rewards(
         write(
             tmp_path,
             f'[q]\nkind = "classifier"\nmodel = "three"\nheads = {HEADS}\ndevice = "cpu"\n'
@@ -66,7 +66,7 @@ def test_models_and_reference_sets_are_found_beside_the_file(tmp_path):
     (scorer,) = vector.described()["scorers"]
     assert scorer["model"] == str(tmp_path / "three")
     assert len(scorer["calibration"]["harmless"]["quantiles"]) == 5
-    assert vector.score([item("word")])[0] is not None
+    assert vector.score([sample("word")])[0] is not None
     assert vector.counted().keys() >= {"clipped/helpful", "abstained/honest"}
 
 
@@ -85,7 +85,10 @@ def test_models_and_reference_sets_are_found_beside_the_file(tmp_path):
         ("[short]\nkind = 'length'\nmost = '3'", "[short] most must be an integer, not '3'"),
         ("[short]\nkind = 'length'\nmost = 3\ncall_size = 0", "[short] call_size must be"),
         ("[polite]\nkind = 'function'\nfunction = 'mine.py:rude'", "there is no function 'rude'"),
-        ("[q]\nkind = 'classifier'\nmodel = '/nowhere'\ncalibration = {sigmoid = true}", "[q] /nowhere: there is no"),
+        (
+            "[q]\nkind = 'classifier'\nmodel = '/nowhere'\ncalibration = {sigmoid = true}",
+            "[q] /nowhere: no such",
+        ),
         ("[q]\nkind = 'classifier'\nmodel = '/nowhere'", "[q] needs the setting 'calibration'"),
         ("[short]\nkind = 'length'\nmost = 3\n[weights]\nlong = 1", "'long'"),
         ("[short]\nkind = 'length'\nmost = 3\n[weights]\nshort = 'a'", "[weights] must give each objective a number"),
@@ -103,8 +106,8 @@ def test_what_is_wrong_is_one_line_that_names_the_file(tmp_path, capsys, text, m
 
 def test_a_file_that_is_not_there(tmp_path, capsys):
     (tmp_path / "prompts.jsonl").write_text('{"prompt": "Hi"}\n')
-    with pytest.raises(ValueError, match=r"there is no such file \(of rewards"):
-        read_vector(tmp_path / "rewards.toml")
+    with pytest.raises(ValueError, match=r"rewards\.toml: no such file"):
+        read_rewards(tmp_path / "rewards.toml")
     assert main(["tasks", "show", "chat"]) == 2
     assert "task chat needs the setting 'prompts'" in capsys.readouterr().err
 

@@ -6,9 +6,10 @@ import warnings
 
 import pytest
 
-from tests.rewards.small import item
-from vpo.rewards import Function, Length, Limited, Vector
-from vpo.rewards import vector as module
+from tests.rewards.small import sample
+from vpo.rewards import FunctionReward, Length, Limited, VectorReward
+from vpo.rewards.calls import MAX_FAILURES
+from vpo.rewards.vector import MAX_HANGING
 
 
 class Fixed:
@@ -18,9 +19,9 @@ class Fixed:
         self.names, self.function = names, score
         self.calls = []
 
-    def score(self, items):
-        self.calls.append(len(items))
-        return [self.function(each) for each in items]
+    def score(self, samples):
+        self.calls.append(len(samples))
+        return [self.function(each) for each in samples]
 
     def described(self):
         return {"kind": "fixed"}
@@ -34,25 +35,25 @@ def test_objectives_stand_in_the_order_of_their_scorers():
     def quarter(completions, **kwargs):
         return [0.25] * len(completions)
 
-    vector = Vector(Fixed("a", "b", score=lambda each: (0.1, 0.2)), quarter, Length("short", most=1))
+    vector = VectorReward(Fixed("a", "b", score=lambda each: (0.1, 0.2)), quarter, Length("short", most=1))
     assert vector.names == ("a", "b", "quarter", "short")
     assert vector.weights == (0.25,) * 4
-    assert vector.score([item("x"), item("x y")]) == [(0.1, 0.2, 0.25, 1.0), (0.1, 0.2, 0.25, 0.0)]
+    assert vector.score([sample("x"), sample("x y")]) == [(0.1, 0.2, 0.25, 1.0), (0.1, 0.2, 0.25, 0.0)]
     assert vector.score([]) == []
 
 
 def test_names_must_differ_and_weights_name_them():
     with pytest.raises(ValueError, match="different names, not a, a"):
-        Vector(Fixed("a", score=half), Fixed("a", score=half))
+        VectorReward(Fixed("a", score=half), Fixed("a", score=half))
     with pytest.raises(ValueError, match="not none"):
-        Vector()
+        VectorReward()
     with pytest.raises(ValueError, match="1 or more different names"):
-        Vector(Fixed("", score=half))
+        VectorReward(Fixed("", score=half))
     with pytest.raises(ValueError, match="must be a scorer or a function, not 3"):
-        Vector(3)
+        VectorReward(3)
     with pytest.raises(ValueError, match="'c'"):
-        Vector(Fixed("a", score=half), weights={"c": 1})
-    assert Vector(Fixed("a", score=half), Fixed("b", score=half), weights={"b": 2}).weights == (0, 1)
+        VectorReward(Fixed("a", score=half), weights={"c": 1})
+    assert VectorReward(Fixed("a", score=half), Fixed("b", score=half), weights={"b": 2}).weights == (0, 1)
 
 
 def test_one_that_raises_is_named_counted_and_abstains_on_that_answer_alone():
@@ -61,15 +62,15 @@ def test_one_that_raises_is_named_counted_and_abstains_on_that_answer_alone():
             raise ValueError("no\nsuch thing")
         return (0.5,)
 
-    vector = Vector(Fixed("fragile", score=fragile), Fixed("solid", score=half))
-    items = [item("good")] * 30 + [item("bad")] + [item("good")]
+    vector = VectorReward(Fixed("fragile", score=fragile), Fixed("solid", score=half))
+    samples = [sample("good")] * 30 + [sample("bad")] + [sample("good")]
     with pytest.warns(UserWarning, match="reward fragile raised ValueError: no such thing; it abstains on such"):
-        found = vector.score(items)
+        found = vector.score(samples)
     assert found == [(0.5, 0.5)] * 30 + [None, (0.5, 0.5)]
     assert vector.failures == {("fragile", "raises"): 1}
     assert vector.counted() == {"abstained/fragile": (1, 0), "abstained/solid": (0, 0)}
     assert vector.counted() == {"abstained/fragile": (0, 0), "abstained/solid": (0, 0)}
-    vector.score(items)  # it is said once, and filterwarnings would make an error of it
+    vector.score(samples)  # it is said once, and filterwarnings would make an error of it
     assert vector.failures == {("fragile", "raises"): 2}
 
 
@@ -80,19 +81,19 @@ def test_one_that_always_raises_is_soon_left_alone(error):
         raise error("out of order")
 
     scorer = Fixed("broken", score=broken)
-    vector = Vector(scorer, Fixed("solid", score=half))
-    assert vector.score([item("x")] * 1000) == [None] * 1000
-    assert len(scorer.calls) == module.MOST_FAILURES
+    vector = VectorReward(scorer, Fixed("solid", score=half))
+    assert vector.score([sample("x")] * 1000) == [None] * 1000
+    assert len(scorer.calls) == MAX_FAILURES
     assert vector.failures == {("broken", "raises"): 1}
-    assert [row[1] for row in vector.scores([item("x")] * 3)] == [0.5] * 3
+    assert [row[1] for row in vector.scores([sample("x")] * 3)] == [0.5] * 3
 
 
 @pytest.mark.parametrize("nonsense", [1.5, -0.1, float("nan"), float("inf"), "0.5", [0.5]])
 def test_what_is_no_number_from_0_to_1_abstains(nonsense):
-    vector = Vector(Fixed("odd", score=lambda each: (nonsense,)))
-    with pytest.warns(UserWarning, match=r"reward odd returned .*, no number in \[0, 1\]"):
-        assert vector.score([item("x")]) == [None]
-    assert vector.failures == {("odd", "nonsense"): 1}
+    vector = VectorReward(Fixed("odd", score=lambda each: (nonsense,)))
+    with pytest.warns(UserWarning, match=r"reward odd returned .*, not a number in \[0, 1\]"):
+        assert vector.score([sample("x")]) == [None]
+    assert vector.failures == {("odd", "invalid"): 1}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_what_is_no_number_from_0_to_1_abstains(nonsense):
 )
 def test_scores_of_the_wrong_shape_abstain(score, message):
     with pytest.warns(UserWarning, match=message):
-        assert Vector(Fixed("odd", score=score)).score([item("x")]) == [None]
+        assert VectorReward(Fixed("odd", score=score)).score([sample("x")]) == [None]
 
 
 def test_too_few_scores_abstain():
@@ -108,7 +109,7 @@ def test_too_few_scores_abstain():
         return [0.5]
 
     with pytest.warns(UserWarning, match="it returned 1 numbers for 2 answers"):
-        assert Vector(reward).score([item("x")] * 2) == [(0.5,), (0.5,)]  # each by itself is answered
+        assert VectorReward(reward).score([sample("x")] * 2) == [(0.5,), (0.5,)]  # each by itself is answered
 
 
 @pytest.mark.parametrize("calibration", [None, {"range": [0, 1]}])
@@ -116,15 +117,15 @@ def test_a_function_that_returns_nan_is_named_and_one_that_returns_none_is_not(c
     def reward(completions, **kwargs):
         return [None if text == "?" else float("nan") for text in completions]
 
-    vector = Vector(Function("odd", function=reward, calibration=calibration))
-    assert vector.score([item("?")]) == [None]
+    vector = VectorReward(FunctionReward("odd", function=reward, calibration=calibration))
+    assert vector.score([sample("?")]) == [None]
     assert vector.failures == {}
-    with pytest.warns(UserWarning, match=r"reward odd returned nan, no number in \[0, 1\]; it abstains"):
-        assert vector.score([item("?"), item("x")]) == [None, None]
+    with pytest.warns(UserWarning, match=r"reward odd returned nan, not a number in \[0, 1\]; it abstains"):
+        assert vector.score([sample("?"), sample("x")]) == [None, None]
 
 
 def test_rounding_is_forgiven():
-    assert Vector(Fixed("sum", score=lambda each: (1 + 1e-9,))).score([item("x")]) == [(1.0,)]
+    assert VectorReward(Fixed("sum", score=lambda each: (1 + 1e-9,))).score([sample("x")]) == [(1.0,)]
 
 
 def test_one_that_hangs_is_left_behind_and_the_others_count(monkeypatch):
@@ -135,21 +136,21 @@ def test_one_that_hangs_is_left_behind_and_the_others_count(monkeypatch):
         return (0.5,)
 
     scorer = Fixed("hung", score=hang)
-    vector = Vector(Limited(scorer, time_limit=0.1), Fixed("solid", score=half), concurrent=1)
+    vector = VectorReward(Limited(scorer, time_limit=0.1), Fixed("solid", score=half), concurrent=1)
     began = time.monotonic()
     with pytest.warns(UserWarning, match="reward hung takes longer than its time limit"):
-        assert vector.scores([item("x")] * 2) == [(None, 0.5)] * 2
-    for _ in range(module.MOST_HANGING - 1):
-        vector.score([item("x")])
+        assert vector.scores([sample("x")] * 2) == [(None, 0.5)] * 2
+    for _ in range(MAX_HANGING - 1):
+        vector.score([sample("x")])
     assert time.monotonic() - began < 20
-    assert len(scorer.calls) == module.MOST_HANGING
-    assert vector.score([item("x")]) == [None]  # it is not asked again while it hangs in so many calls
-    assert len(scorer.calls) == module.MOST_HANGING
+    assert len(scorer.calls) == MAX_HANGING
+    assert vector.score([sample("x")]) == [None]  # it is not asked again while it hangs in so many calls
+    assert len(scorer.calls) == MAX_HANGING
     release.set()
     for thread in vector.hanging[0]:
         thread.join()
-    assert vector.score([item("x")]) == [(0.5, 0.5)]  # but is once they have ended
-    assert vector.counted()["abstained/hung"] == (2 + module.MOST_HANGING, 0)
+    assert vector.score([sample("x")]) == [(0.5, 0.5)]  # but is once they have ended
+    assert vector.counted()["abstained/hung"] == (2 + MAX_HANGING, 0)
 
 
 def test_what_was_scored_before_it_hung_counts():
@@ -162,10 +163,10 @@ def test_what_was_scored_before_it_hung_counts():
             raise ValueError("split")
         return (0.5,)
 
-    vector = Vector(Limited(Fixed("hung", score=hang), call_size=2, time_limit=0.2))
+    vector = VectorReward(Limited(Fixed("hung", score=hang), call_size=2, time_limit=0.2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = vector.score([item("x"), item("x"), item("raise"), item("x"), item("hang"), item("x")])
+        found = vector.score([sample("x"), sample("x"), sample("raise"), sample("x"), sample("hang"), sample("x")])
     release.set()
     assert found == [(0.5,), (0.5,), None, (0.5,), None, None]
 
@@ -184,7 +185,7 @@ def test_slow_rewards_run_at_once_within_a_limit():
         return (float(each.answer) / 10,)
 
     scorers = [Limited(Fixed(name, score=slow), call_size=1) for name in "ab"]
-    found = Vector(*scorers, concurrent=3).score([item(str(n)) for n in range(6)])
+    found = VectorReward(*scorers, concurrent=3).score([sample(str(n)) for n in range(6)])
     assert found == [(n / 10, n / 10) for n in range(6)]  # in their order
     assert most == 3
 
@@ -193,30 +194,32 @@ def test_a_function_may_have_limits_too():
     def half(completions, **kwargs):
         return [0.5] * len(completions)
 
-    vector = Vector(Limited(half, call_size=1), time_limit=7)
+    vector = VectorReward(Limited(half, call_size=1), time_limit=7)
     assert (vector.names, vector.limited[0].time_limit) == (("half",), 7)
-    assert vector.score([item("a"), item("b")]) == [(0.5,), (0.5,)]
+    assert vector.score([sample("a"), sample("b")]) == [(0.5,), (0.5,)]
 
 
 def test_limits_that_are_none_are_refused():
     for seconds in (0, float("inf"), float("nan")):
         with pytest.raises(ValueError, match="time_limit must be above 0 and finite"):
             Limited(Fixed("a", score=half), time_limit=seconds)
-    assert Vector(Fixed("a", score=half), time_limit=1e15).score([item("x")]) == [(0.5,)]  # longer than clocks go
+    assert VectorReward(Fixed("a", score=half), time_limit=1e15).score([sample("x")]) == [
+        (0.5,)
+    ]  # longer than clocks go
     with pytest.raises(ValueError, match="call_size must be"):
         Limited(Fixed("a", score=half), call_size=0)
     with pytest.raises(ValueError, match="concurrent must be"):
-        Vector(Fixed("a", score=half), concurrent=0)
+        VectorReward(Fixed("a", score=half), concurrent=0)
 
 
 def test_a_task_out_of_rows():
     seen = []
 
     def look(each):
-        seen.append((each.problem, each.answer, each.others, each.place, each.row["n"]))
+        seen.append((each.problem, each.answer, each.others, each.index, each.row["n"]))
         return (len(each.answer) / 10,)
 
-    task = Vector(Fixed("long", score=look), weights={"long": 1}).task(
+    task = VectorReward(Fixed("long", score=look), weights={"long": 1}).task(
         [{"prompt": f"question {n}", "n": n} for n in range(20)]
     )
     assert task.names == ("long",)
@@ -233,13 +236,13 @@ def test_a_task_out_of_rows():
 
 def test_splits_by_a_column():
     rows = [{"prompt": "a", "split": "train"}, {"prompt": "b", "split": "test"}, {"prompt": "c", "split": "other"}]
-    task = Vector(Length("short", most=3)).task(rows)
+    task = VectorReward(Length("short", most=3)).task(rows)
     assert [problem.id for problem in task.problems("train")] == ["1"]
     assert [problem.id for problem in task.problems("test")] == ["2"]
     with pytest.raises(ValueError, match="split 'dev' is not one of prompts"):
         task.problems("dev")
     with pytest.raises(ValueError, match="holds no rows for this split"):
-        Vector(Length("short", most=3)).task([{"prompt": "a"}]).problems("test")
+        VectorReward(Length("short", most=3)).task([{"prompt": "a"}]).problems("test")
 
 
 @pytest.mark.parametrize(
@@ -254,7 +257,7 @@ def test_splits_by_a_column():
 )
 def test_rows_that_are_no_prompts_are_refused(row, message):
     with pytest.raises(ValueError, match=message):
-        Vector(Length("short", most=3)).task([row])
+        VectorReward(Length("short", most=3)).task([row])
 
 
 def test_a_column_that_a_reward_needs_must_be_there():
@@ -262,4 +265,4 @@ def test_a_column_that_a_reward_needs_must_be_there():
         return [1.0] * len(completions)
 
     with pytest.raises(ValueError, match="reward right needs the column 'answer', which prompt '2' lacks"):
-        Vector(right).task([{"prompt": "a", "answer": "1"}, {"prompt": "b"}])
+        VectorReward(right).task([{"prompt": "a", "answer": "1"}, {"prompt": "b"}])

@@ -1,25 +1,24 @@
-"""Any prompts, scored by rewards of your own: `--prompts prompts.jsonl --rewards rewards.toml`."""
+"""The task `chat`: prompts of a file, scored by a rewards file."""
 
 from typing import ClassVar
 
 from vpo.rewards.prompts import PromptTask, read_prompts
-from vpo.rewards.toml import read_vector
+from vpo.rewards.toml import read_rewards
 
 
 class ChatTask(PromptTask):
-    """The prompts of a file, scored as a rewards file says; see docs/rewards.md."""
+    """Prompts of a file, scored by the rewards of a TOML file: ``--prompts prompts.jsonl --rewards rewards.toml``."""
 
     name: ClassVar[str] = "chat"
     files: ClassVar[tuple[str, ...]] = ("prompts", "rewards", "test")
 
     def __init__(self, *, prompts: str, rewards: str, test: str | None = None) -> None:
-        """Make the task.
+        """Read the files.
 
         Args:
-            prompts: file of prompts, JSONL or Parquet.
+            prompts: JSONL or Parquet file of prompts.
             rewards: TOML file of rewards.
-            test: file of the prompts of the test split; otherwise see `PromptTask`.
+            test: file of the test prompts; without one, `PromptTask` splits `prompts`.
         """
-        found = read_prompts(prompts)
-        held_out = None if test is None else read_prompts(test, start="test-")
-        super().__init__(read_vector(rewards), found, held_out)
+        test_prompts = None if test is None else read_prompts(test, id_prefix="test-")
+        super().__init__(read_rewards(rewards), read_prompts(prompts), test_prompts)

@@ -1,11 +1,11 @@
-"""What a rewards file makes of some answers, before anything is trained on it."""
+"""Distribution of a rewards file's scores over a file of answers, to look at before training: `vpo rewards`."""
 
 from typing import Any
 
 import numpy as np
 
-from vpo.rewards.rows import read_items
-from vpo.rewards.toml import read_vector
+from vpo.rewards.rows import read_samples
+from vpo.rewards.toml import read_rewards
 from vpo.util.errors import InputError
 from vpo.util.text import aligned
 
@@ -13,32 +13,39 @@ LEVELS = {"least": 0.0, "lower": 0.25, "median": 0.5, "upper": 0.75, "most": 1.0
 
 
 def check(rewards: str, answers: str) -> dict[str, Any]:
-    """Score a file of answers, and return how each objective is spread, cut off, and where it abstains.
+    """Score a file of answers: per objective the mean, quantiles, the share clipped, and how often it abstained.
 
     Args:
         rewards: TOML file of rewards.
         answers: file of rows with `prompt`, `answer` or `completion`, and the columns that the rewards need.
     """
-    items = read_items(answers)
-    vector = read_vector(rewards)
-    for column, name in vector.columns.items():
-        if any(item.row.get(column) is None for item in items):
+    samples = read_samples(answers)
+    reward = read_rewards(rewards)
+    for column, name in reward.columns.items():
+        if any(sample.row.get(column) is None for sample in samples):
             hint = "; the text to score may stand in completion" if column == "answer" else ""
             raise InputError(f"{answers}: reward {name} needs the column {column!r} in every row{hint}")
-    rows = vector.scores(items)
-    counted = vector.counted()
+    rows = reward.scores(samples)
+    counts = reward.counted()
     objectives = []
-    for name, scores in zip(vector.names, zip(*rows, strict=True), strict=True):
+    for name, scores in zip(reward.names, zip(*rows, strict=True), strict=True):
         known = [score for score in scores if score is not None]
-        cut, number = counted.get(f"clipped/{name}", (0.0, 0))
-        spread = {level: float(np.quantile(known, share)) for level, share in LEVELS.items()} if known else {}
-        facts = {"name": name, "abstained": len(scores) - len(known), "clipped": cut / number if number else None}
-        objectives.append({**facts, "mean": float(np.mean(known)) if known else None, **spread})
-    return {"answers": len(items), "objectives": objectives, "scoring": vector.described()}
+        clipped, total = counts.get(f"clipped/{name}", (0.0, 0))
+        quantiles = {level: float(np.quantile(known, share)) for level, share in LEVELS.items()} if known else {}
+        objectives.append(
+            {
+                "name": name,
+                "abstained": len(scores) - len(known),
+                "clipped": clipped / total if total else None,
+                "mean": float(np.mean(known)) if known else None,
+                **quantiles,
+            }
+        )
+    return {"answers": len(samples), "objectives": objectives, "scoring": reward.described()}
 
 
-def check_text(found: dict[str, Any]) -> str:
-    """Return the outcome of a check as a table."""
+def check_text(result: dict[str, Any]) -> str:
+    """The result of `check` as a table."""
     titles = ["", "mean", *LEVELS, "clipped", "abstained"]
     rows = [
         [
@@ -47,6 +54,6 @@ def check_text(found: dict[str, Any]) -> str:
             "-" if each["clipped"] is None else f"{each['clipped']:.1%}",
             str(each["abstained"]),
         ]
-        for each in found["objectives"]
+        for each in result["objectives"]
     ]
-    return "\n".join([f"{found['answers']} answers", *aligned([titles, *rows])])
+    return "\n".join([f"{result['answers']} answers", *aligned([titles, *rows])])

@@ -1,4 +1,4 @@
-"""Reward functions as TRL has them, unchanged: one objective each."""
+"""TRL reward functions, unchanged: one objective each."""
 
 import asyncio
 import hashlib
@@ -13,22 +13,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vpo.core.types import Floats
-from vpo.rewards.calibration import Calibrated
-from vpo.rewards.rows import text_of
-from vpo.rewards.scorer import Item, Scores
+from vpo.rewards.calibrator import Calibrator
+from vpo.rewards.rows import plain_text
+from vpo.rewards.scorer import Sample, Scores
 from vpo.util.errors import InputError
 from vpo.util.files import load_module
 
 FORMS = ("auto", "text", "messages")
-# What TRL has of a whole completion, and nobody has of one answer of it.
-TRAINERS_OWN = ("completion_ids", "trainer_state", "log_extra", "log_metric", "environments")
+# Arguments that TRL has for a whole completion; they do not exist for one answer of it.
+COMPLETION_ONLY = ("completion_ids", "trainer_state", "log_extra", "log_metric", "environments")
 
 
-class Function:
+class FunctionReward:
     """A reward function, called as TRL calls it: ``function(prompts=…, completions=…, **columns)``.
 
-    Each answer is a completion to it. It returns a number in [0, 1] for each, or with a calibration any number; None
-    abstains. It may be `async`.
+    Each answer of a set is a completion to it. It returns a number in [0, 1] for each, or any number if there is a
+    calibration; None abstains. It may be `async`.
     """
 
     paths: ClassVar[tuple[str, ...]] = ("function",)
@@ -41,124 +41,128 @@ class Function:
         form: str = "auto",
         calibration: dict[str, Any] | None = None,
     ) -> None:
-        """Take a function.
+        """Load the function.
 
         Args:
             name: of the objective.
-            function: itself, or where it is: "my_rewards.py:polite", "trl.rewards:think_format_reward".
-            form: how prompts and answers are given: as "text", as "messages", or, "auto", as the data set has prompts.
-            calibration: to [0, 1], see `vpo.rewards.calibration`; none where it returns that already.
+            function: itself, or its location: "my_rewards.py:polite", "trl.rewards:think_format_reward".
+            form: of prompts and answers: "text", "messages", or "auto", the form of the data set's prompts.
+            calibration: to [0, 1], see `vpo.rewards.calibration`; None where it returns that already.
         """
         if form not in FORMS:
             raise InputError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
         self.names: tuple[str, ...] = (name,)
         self.form = form
-        self.place = function if isinstance(function, str) else f"{function.__module__}:{name_of(function)}"
-        self.function = found(function) if isinstance(function, str) else function
-        file = Path(self.place.rpartition(":")[0])
-        self.source = {"sha256": _hash(file)} if file.suffix == ".py" else {}  # as it was loaded
+        if isinstance(function, str):
+            self.location, self.function = function, load_function(function)
+        else:
+            self.location, self.function = f"{function.__module__}:{function_name(function)}", function
+        file = Path(self.location.rpartition(":")[0])
+        self.source = {"sha256": _file_hash(file)} if file.suffix == ".py" else {}  # as it was loaded
         try:
             parameters = inspect.signature(self.function).parameters.values()
         except ValueError:
-            raise InputError(f"function {self.place} does not say what it takes: wrap it in one of your own") from None
+            raise InputError(
+                f"function {self.location} does not say what it takes: wrap it in one of your own"
+            ) from None
         self.takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
         named = [each for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
         self.takes = {each.name for each in named}
         needed = [each.name for each in named if each.default is each.empty]
-        for each in TRAINERS_OWN:
+        for each in COMPLETION_ONLY:
             if each in needed:
-                raise InputError(f"function {self.place} needs {each}, which an answer within a set does not have")
+                raise InputError(f"function {self.location} needs {each}, which an answer within a set does not have")
         self.columns = tuple(each for each in needed if each not in ("prompts", "completions"))
-        self.calibrated = None if calibration is None else Calibrated(self.names, calibration, self._raw)
+        self.calibrator = None if calibration is None else Calibrator(self.names, calibration, self._raw)
 
-    def score(self, items: Sequence[Item]) -> list[Scores]:
-        """Return what the function says of each answer."""
-        numbers = self._numbers(items)
-        scores = [(number,) for number in numbers] if self.calibrated is None else self.calibrated(_column(numbers))
+    def score(self, samples: Sequence[Sample]) -> list[Scores]:
+        """Scores of each answer."""
+        numbers = self._numbers(samples)
+        scores = [(number,) for number in numbers] if self.calibrator is None else self.calibrator(_column(numbers))
         return [(None,) if number is None else score for number, score in zip(numbers, scores, strict=True)]
 
     def described(self) -> dict[str, Any]:
-        """Return where the function is, and its calibration."""
-        facts: dict[str, Any] = {"kind": "function", "function": self.place, "form": self.form, **self.source}
-        return facts if self.calibrated is None else {**facts, "calibration": self.calibrated.data()}
+        """Location, hash of the file, form and calibration."""
+        facts: dict[str, Any] = {"kind": "function", "function": self.location, "form": self.form, **self.source}
+        return facts if self.calibrator is None else {**facts, "calibration": self.calibrator.data()}
 
     def counted(self) -> dict[str, tuple[float, int]]:
-        """Return how much the calibration cut off."""
-        return {} if self.calibrated is None else self.calibrated.counted()
+        """How many scores were clipped: see `Calibrator.counted`."""
+        return {} if self.calibrator is None else self.calibrator.counted()
 
-    def _raw(self, items: Sequence[Item]) -> Floats:
-        return _column(self._numbers(items))
+    def _raw(self, samples: Sequence[Sample]) -> Floats:
+        return _column(self._numbers(samples))
 
-    def _numbers(self, items: Sequence[Item]) -> list[float | None]:
-        given = _arguments(items, self._as_text(items))
+    def _numbers(self, samples: Sequence[Sample]) -> list[float | None]:
+        arguments = _arguments(samples, self._takes_text(samples))
         if not self.takes_all:
-            given = {name: value for name, value in given.items() if name in self.takes}
-        returned = self.function(**given)
+            arguments = {name: values for name, values in arguments.items() if name in self.takes}
+        returned = self.function(**arguments)
         if inspect.isawaitable(returned):
-            returned = asyncio.run(_awaited(returned))
+            returned = asyncio.run(_await(returned))
         numbers = [None if number is None else float(number) for number in returned]
-        if len(numbers) != len(items):
-            raise ValueError(f"it returned {len(numbers)} numbers for {len(items)} answers")
+        if len(numbers) != len(samples):
+            raise ValueError(f"it returned {len(numbers)} numbers for {len(samples)} answers")
         return numbers
 
-    def _as_text(self, items: Sequence[Item]) -> bool:
+    def _takes_text(self, samples: Sequence[Sample]) -> bool:
         if self.form == "auto":
-            return all(isinstance(item.row.get("prompt"), str) for item in items)
+            return all(isinstance(sample.row.get("prompt"), str) for sample in samples)
         return self.form == "text"
 
 
-def _arguments(items: Sequence[Item], as_text: bool) -> dict[str, list[Any]]:
-    """Return what TRL would give: prompts, completions, and the further columns of the data set."""
-    columns = dict.fromkeys(name for item in items for name in item.row if name not in ("prompt", "completion"))
-    given: dict[str, list[Any]] = {name: [item.row.get(name) for item in items] for name in columns}
+def _arguments(samples: Sequence[Sample], as_text: bool) -> dict[str, list[Any]]:
+    """The arguments that TRL passes: prompts, completions, and the further columns of the data set."""
+    columns = dict.fromkeys(name for sample in samples for name in sample.row if name not in ("prompt", "completion"))
+    arguments: dict[str, list[Any]] = {name: [sample.row.get(name) for sample in samples] for name in columns}
     if as_text:
-        given["prompts"] = [text_of(tuple(item.messages)) for item in items]
-        given["completions"] = [item.answer for item in items]
+        arguments["prompts"] = [plain_text(sample.messages) for sample in samples]
+        arguments["completions"] = [sample.answer for sample in samples]
     else:
-        given["prompts"] = [list(item.messages) for item in items]
-        given["completions"] = [[{"role": "assistant", "content": item.answer}] for item in items]
-    return given
+        arguments["prompts"] = [list(sample.messages) for sample in samples]
+        arguments["completions"] = [[{"role": "assistant", "content": sample.answer}] for sample in samples]
+    return arguments
 
 
 def _column(numbers: Sequence[float | None]) -> Floats:
     return np.asarray([np.nan if number is None else number for number in numbers], dtype=np.float64)[:, None]
 
 
-async def _awaited(value: Any) -> Any:
+async def _await(value: Any) -> Any:
     return await value
 
 
-def name_of(function: Any) -> str:
-    """Return the name of a function, or of the class of what is called like one."""
+def function_name(function: Any) -> str:
+    """Name of a function, or of the class of a callable object."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _hash(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-@cache
-def _loaded(file: str, sha256: str) -> ModuleType:
-    """Return a file as a module: once for all of its functions, which may share a model."""
-    name = hashlib.sha256(f"{file} {sha256}".encode()).hexdigest()[:12]  # files in two folders may share theirs
-    return load_module(file, f"vpo_rewards_{Path(file).stem}_{name}")
-
-
-def found(place: str) -> Callable[..., Any]:
-    """Return the function at a place, "file.py:name" or "module:name"."""
-    module, colon, name = place.rpartition(":")
+def load_function(location: str) -> Callable[..., Any]:
+    """The function at "file.py:name" or "module:name"."""
+    module, colon, name = location.rpartition(":")
     if not (colon and module and name):
-        raise InputError(f"function must be file.py:NAME or module:NAME, not {place!r}")
+        raise InputError(f"function must be file.py:NAME or module:NAME, not {location!r}")
     if module.endswith(".py") and not Path(module).is_file():
-        raise InputError(f"{module}: there is no such file (of reward functions)")
+        raise InputError(f"{module}: no such file of reward functions")
     try:
         if module.endswith(".py"):
-            loaded = _loaded(str(Path(module).absolute()), _hash(Path(module)))
+            loaded = _load_file(str(Path(module).absolute()), _file_hash(Path(module)))
         else:
             loaded = importlib.import_module(module)
-    except (Exception, SystemExit) as error:  # whatever a file that is not ours raises
+    except (Exception, SystemExit) as error:  # whatever a user's file raises
         raise InputError(f"{module}: the functions cannot be loaded ({type(error).__name__}: {error})") from error
     function: Callable[..., Any] | None = getattr(loaded, name, None)
     if not callable(function):
         raise InputError(f"{module}: there is no function {name!r}")
     return function
+
+
+@cache
+def _load_file(file: str, sha256: str) -> ModuleType:
+    """A file as a module; loaded once for all of its functions, which may share a model."""
+    suffix = hashlib.sha256(f"{file} {sha256}".encode()).hexdigest()[:12]  # files in two folders may share a name
+    return load_module(file, f"vpo_rewards_{Path(file).stem}_{suffix}")
+
+
+def _file_hash(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

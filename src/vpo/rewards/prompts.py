@@ -1,137 +1,131 @@
-"""A task out of any prompts: what scores is a vector of rewards."""
+"""A task out of any prompts, scored by a vector reward."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vpo.rewards.rows import messages_of
-from vpo.rewards.scorer import Item
-from vpo.rewards.vector import Vector
+from vpo.rewards.rows import parse_messages
+from vpo.rewards.scorer import Sample
+from vpo.rewards.vector import VectorReward
 from vpo.tasks.data import unique
-from vpo.tasks.task import Message, Objective, Task, check_split, take
-from vpo.tasks.task import Vector as Numbers
+from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
 from vpo.util.errors import InputError
 from vpo.util.row_files import read_rows
 
-HELD_OUT = 10  # where nothing else is said, each tenth prompt is for testing
+TEST_EVERY = 10  # without a column `split`, every tenth prompt is a test prompt
 SPLITS = ("train", "test", "all")
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt: chat messages, and the columns of its row."""
+    """A prompt as chat messages, and all columns of its row."""
 
     id: str
     messages: tuple[Message, ...]
     row: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_prompts(prompts: str | Path | Sequence[Mapping[str, Any]], *, start: str = "") -> list[Prompt]:
-    """Return the prompts of a file or of rows: `prompt`, a text or messages, optionally `id`, and further columns.
+def read_prompts(prompts: str | Path | Sequence[Mapping[str, Any]], *, id_prefix: str = "") -> list[Prompt]:
+    """Prompts of a file or of rows: `prompt`, text or messages, optionally `id`, and further columns.
 
     Args:
         prompts: the file or the rows.
-        start: of the ids of those that have none of their own, before their number.
+        id_prefix: prompts without an id get this prefix and their line number.
     """
     if isinstance(prompts, str | Path):
-        placed: list[tuple[str, str, Any]] = [
-            (f"{prompts}:{line}", str(line), row) for line, row in read_rows(Path(prompts))
-        ]
+        rows: list[tuple[str, int, Any]] = [(f"{prompts}:{line}", line, row) for line, row in read_rows(Path(prompts))]
     else:
-        placed = [(f"row {number}", str(number), row) for number, row in enumerate(prompts, start=1)]
-    found = []
-    for place, number, row in placed:
-        if not isinstance(row, Mapping):
-            raise InputError(f"{place}: a row must be an object with a prompt")
-        own = row.get("id")
-        name = f"{start}{number}" if own is None else str(own)
-        found.append(Prompt(name, tuple(messages_of(row.get("prompt"), place)), dict(row)))
-    return found
+        rows = [(f"row {number}", number, row) for number, row in enumerate(prompts, start=1)]
+    return [_prompt(row, source, f"{id_prefix}{number}") for source, number, row in rows]
+
+
+def _prompt(row: Any, source: str, default_id: str) -> Prompt:
+    if not isinstance(row, Mapping):
+        raise InputError(f"{source}: a row must be an object with a prompt")
+    messages = parse_messages(row.get("prompt"), source)
+    return Prompt(default_id if row.get("id") is None else str(row["id"]), tuple(messages), dict(row))
 
 
 class PromptTask(Task[Prompt]):
-    """Prompts whose answers a vector of rewards scores.
+    """Prompts whose answers are scored by a vector reward.
 
-    Splits: `test` is a file of its own where one is given; else the rows whose column `split` says so; else, where no
-    row has that column, each tenth row. `train` are the others, `all` is everything.
+    Split `test` is the test prompts, if there are any; else the rows whose column `split` is "test"; else, where no
+    row has that column, every tenth row. `train` is the others, `all` is everything.
     """
 
     name: ClassVar[str] = "prompts"
     summary: ClassVar[str] = "any prompts, scored by rewards of your own"
-    objectives: ClassVar[tuple[Objective, ...]] = ()  # those of the rewards, known once there is a task
-    weights: ClassVar[Numbers] = ()
+    objectives: ClassVar[tuple[Objective, ...]] = ()  # of an instance: those of its reward
+    weights: ClassVar[Vector] = ()
 
-    def __init__(self, vector: Vector, prompts: Sequence[Prompt], test: Sequence[Prompt] | None = None) -> None:
-        """Take the rewards, the prompts, and those of the test split where they are apart."""
-        self.vector = vector
+    def __init__(self, reward: VectorReward, prompts: Sequence[Prompt], test: Sequence[Prompt] | None = None) -> None:
+        """Take the reward, the prompts, and the test prompts where they are apart."""
+        self.reward = reward
         self.splits = _splits(prompts, test)
         for prompt in self.splits["all"]:
-            for column, name in vector.columns.items():
+            for column, name in reward.columns.items():
                 if prompt.row.get(column) is None:
                     raise InputError(f"reward {name} needs the column {column!r}, which prompt {prompt.id!r} lacks")
-        meanings = {name: _meaning(each) for each in vector.described()["scorers"] for name in each["objectives"]}
-        self.objectives = tuple(Objective(name, meanings[name]) for name in vector.names)  # type: ignore[misc]  # its settings say which
-        self.weights = vector.weights  # type: ignore[misc]
+        meanings = {name: _meaning(each) for each in reward.described()["scorers"] for name in each["objectives"]}
+        self.objectives = tuple(Objective(name, meanings[name]) for name in reward.names)  # type: ignore[misc]  # per instance
+        self.weights = reward.weights  # type: ignore[misc]
 
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[Prompt]:
-        """Return the prompts of a split."""
+        """Prompts of a split, or the first `count` of them."""
         check_split(split, SPLITS, self.name)
         return take(unique(self.splits[split], self.name), count)
 
     def question(self, problem: Prompt) -> list[Message]:
-        """Return the prompt."""
+        """The prompt as it stands in the data."""
         return list(problem.messages)
 
-    def score(self, problem: Prompt, answer: str) -> Numbers | None:
-        """Return the score of one answer, of which no set is known."""
+    def score(self, problem: Prompt, answer: str) -> Vector | None:
+        """Scores of one answer as a set of its own."""
         return self.score_sets([problem], [[answer]])[0][0]
 
-    def score_all(self, problems: Sequence[Prompt], answers: Sequence[str | None]) -> list[Numbers | None]:
-        """Return the scores of answers, of which no sets are known."""
+    def score_all(self, problems: Sequence[Prompt], answers: Sequence[str | None]) -> list[Vector | None]:
+        """Scores of answers, each as a set of its own."""
         return [vector for (vector,) in self.score_sets(problems, [[answer] for answer in answers])]
 
-    def score_sets(
-        self, problems: Sequence[Prompt], sets: Sequence[Sequence[str | None]]
-    ) -> list[list[Numbers | None]]:
-        """Return the scores of sets, all answers that are there in one go, each with the others of its set."""
-        vectors: list[list[Numbers | None]] = [[(0.0,) * len(self.names)] * len(answers) for answers in sets]
-        places, items = [], []
-        for which, (problem, answers) in enumerate(zip(problems, sets, strict=True)):
-            for place, answer in enumerate(answers):
+    def score_sets(self, problems: Sequence[Prompt], sets: Sequence[Sequence[str | None]]) -> list[list[Vector | None]]:
+        """Scores of sets in one call of the reward, so that a scorer sees the other answers of a set too."""
+        vectors: list[list[Vector | None]] = [[(0.0,) * len(self.names)] * len(answers) for answers in sets]
+        samples, positions = [], []
+        for number, (problem, answers) in enumerate(zip(problems, sets, strict=True)):
+            for index, answer in enumerate(answers):
                 if answer is not None:
-                    others = tuple(each for at, each in enumerate(answers) if at != place and each is not None)
-                    items.append(Item(problem.id, problem.messages, answer, problem.row, others, place))
-                    places.append((which, place))
-        for (which, place), vector in zip(places, self.vector.score(items), strict=True):
-            vectors[which][place] = vector
+                    others = tuple(other for i, other in enumerate(answers) if i != index and other is not None)
+                    samples.append(Sample(problem.id, problem.messages, answer, problem.row, others, index))
+                    positions.append((number, index))
+        for (number, index), vector in zip(positions, self.reward.score(samples), strict=True):
+            vectors[number][index] = vector
         return vectors
 
     def described(self) -> dict[str, Any]:
-        """Return what the rewards are."""
-        return self.vector.described()
+        """The reward as JSON data."""
+        return self.reward.described()
 
     def counted(self) -> dict[str, tuple[float, int]]:
-        """Return how often each reward abstained, and how much was cut off."""
-        return self.vector.counted()
+        """Counts of the reward for the log: see `VectorReward.counted`."""
+        return self.reward.counted()
 
 
 def _splits(prompts: Sequence[Prompt], test: Sequence[Prompt] | None) -> dict[str, list[Prompt]]:
-    """Return the prompts of each split, by the rule of the class."""
+    """Prompts by split, by the rule of `PromptTask`."""
     if test is not None:
         parts = {"train": list(prompts), "test": list(test)}
     elif any("split" in prompt.row for prompt in prompts):
         parts = {name: [prompt for prompt in prompts if prompt.row.get("split") == name] for name in ("train", "test")}
     else:
-        held = set(range(HELD_OUT - 1, len(prompts), HELD_OUT))
         parts = {
-            "train": [prompt for place, prompt in enumerate(prompts) if place not in held],
-            "test": [prompt for place, prompt in enumerate(prompts) if place in held],
+            "train": [prompt for number, prompt in enumerate(prompts, start=1) if number % TEST_EVERY],
+            "test": list(prompts[TEST_EVERY - 1 :: TEST_EVERY]),
         }
     return {**parts, "all": [*prompts, *(test or [])]}
 
 
 def _meaning(described: Mapping[str, Any]) -> str:
-    """Return a line on a scorer: its kind, and what it is made of."""
-    more = described.get("model") or described.get("function") or described.get("measure") or ""
-    return f"{described.get('kind', 'reward')} {more}".strip()
+    """One line on a scorer: its kind, and its model, function or measure."""
+    detail = described.get("model") or described.get("function") or described.get("measure") or ""
+    return f"{described.get('kind', 'reward')} {detail}".strip()

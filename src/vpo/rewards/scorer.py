@@ -1,4 +1,4 @@
-"""What a scorer is: answers in, a number in [0, 1] for each of its objectives out, or none where it abstains."""
+"""The protocol of a scorer: for each answer, a number in [0, 1] per objective, or None where it abstains."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,21 +6,21 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from vpo.tasks import Message
 
-# A number for each objective of a scorer; None where it abstains, which is never a zero.
+# A number per objective of a scorer; None where it abstains, which is never the same as 0.
 Scores: TypeAlias = tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
-class Item:
-    """An answer to score.
+class Sample:
+    """An answer to score, with its prompt.
 
     Attributes:
-        problem: the name of the problem.
-        messages: its prompt, as chat messages, without a word on how many answers to give.
+        problem: id of the problem.
+        messages: its prompt as chat messages, without the instruction on how many answers to write.
         answer: the text.
-        row: the columns of the data set, such as a reference.
+        row: columns of the data set, such as a reference.
         others: the other answers of its set, in their order.
-        place: of the answer in its set.
+        index: of the answer in its set, from 0.
     """
 
     problem: str
@@ -28,12 +28,15 @@ class Item:
     answer: str
     row: Mapping[str, Any] = field(default_factory=dict)
     others: tuple[str, ...] = ()
-    place: int = 0
+    index: int = 0
 
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Scores answers, many at a time.
+    """Scores answers in batches, on one or more objectives.
+
+    A scorer may also have: `columns`, the columns of a data set that it needs; `counted()`, how many scores its
+    calibration clipped; `spent()`, counts for the log; `call_limit`, seconds after which `score` returns what it has.
 
     Attributes:
         names: of its objectives.
@@ -41,8 +44,8 @@ class Scorer(Protocol):
 
     names: tuple[str, ...]
 
-    def score(self, items: Sequence[Item]) -> list[Scores]:
-        """Return the scores of each item."""
+    def score(self, samples: Sequence[Sample]) -> list[Scores]:
+        """Scores of each sample, in their order."""
 
     def described(self) -> dict[str, Any]:
-        """Return what it is and how it is calibrated, as plain data, to be saved with a run."""
+        """Everything that its scores depend on, as JSON data; a run is not resumed where it differs."""

@@ -2,135 +2,142 @@
 
 .. code-block:: toml
 
-    concurrent = 4         # calls at once
-    time_limit = 600       # seconds that a call may take
+    concurrent = 4         # calls in parallel
+    time_limit = 600       # seconds per call
 
     [short]
     kind = "length"
     most = 120
 
-    [weights]              # w*, what is deployed; all alike without it
+    [weights]              # w*, the weighting that is deployed; uniform by default
     short = 1
 """
 
-import importlib
 import inspect
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
+from vpo.rewards.classifier import Classifier
+from vpo.rewards.functions import FunctionReward
+from vpo.rewards.judge import Judge
 from vpo.rewards.scorer import Scorer
-from vpo.rewards.vector import Limited, Vector
+from vpo.rewards.similarity import Similarity
+from vpo.rewards.text import Json, Length, Pattern, Readability
+from vpo.rewards.vector import Limited, VectorReward
 from vpo.util.errors import InputError, nearest
 from vpo.util.type_checks import matches_type, type_name
 
-# Where each kind of reward is. Its class takes the name of the table, then the table's keys as keywords; those that it
-# lists in `paths` may be files beside the rewards file, and those in `made` are written there.
-KINDS = {
-    "function": ("vpo.rewards.functions", "Function"),
-    "classifier": ("vpo.rewards.models", "Classifier"),
-    "similarity": ("vpo.rewards.embedding", "Similarity"),
-    "length": ("vpo.rewards.text", "Length"),
-    "readability": ("vpo.rewards.text", "Readability"),
-    "pattern": ("vpo.rewards.text", "Pattern"),
-    "json": ("vpo.rewards.text", "Json"),
-    "judge": ("vpo.rewards.judge", "Judge"),
+# The scorer of each kind takes the name of its table and the table's keys as keywords. One that has a `config_class`
+# takes the name and an instance of that dataclass, made from the keys. Values of the keys in `paths` may be files
+# beside the rewards file; those in `output_paths` are written there.
+KINDS: dict[str, type] = {
+    "function": FunctionReward,
+    "classifier": Classifier,
+    "similarity": Similarity,
+    "length": Length,
+    "readability": Readability,
+    "pattern": Pattern,
+    "json": Json,
+    "judge": Judge,
 }
-OF_ALL = {"concurrent": int, "time_limit": float}  # settings outside of tables
-OF_EACH = {"time_limit": float, "call_size": int}  # settings that every reward has
+GLOBAL_SETTINGS = {"concurrent": int, "time_limit": float}  # outside of tables
+LIMITS = {"time_limit": float, "call_size": int}  # settings of every reward
 WEIGHTS = "weights"
 
 
-def read_vector(path: str | Path) -> Vector:
-    """Return the vector that a rewards file states."""
-    data = _read(path)
-    settings = {name: data.pop(name) for name in OF_ALL if name in data}
+def read_rewards(path: str | Path) -> VectorReward:
+    """The vector reward that a rewards file defines. Errors name the file and the table."""
+    data = _load(path)
     try:
-        _check_kinds(settings, OF_ALL)
+        settings = {name: data.pop(name) for name in GLOBAL_SETTINGS if name in data}
+        _check_types(settings, GLOBAL_SETTINGS)
         weights = data.pop(WEIGHTS, None)
         if weights is not None and not matches_type(weights, dict[str, float]):
             raise InputError(f"[{WEIGHTS}] must give each objective a number")
         if not data:
             raise InputError("there is no reward: give one or more tables such as [short]")
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    rewards = []
-    for name, table in data.items():
-        try:
-            rewards.append(_reward(name, table, Path(path).parent))
-        except InputError as error:
-            raise InputError(f"{path}: [{name}] {error}") from None
-    try:
-        return Vector(*rewards, weights=weights, **settings)
+        rewards = [_read_table(name, table, Path(path).parent) for name, table in data.items()]
+        return VectorReward(*rewards, weights=weights, **settings)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 
-def _read(path: str | Path) -> dict[str, Any]:
+def _load(path: str | Path) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
     except (FileNotFoundError, IsADirectoryError):
-        raise InputError(f"{path}: there is no such file (of rewards)") from None
+        raise InputError(f"{path}: no such file of rewards") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: the file is not TOML ({error})") from None
 
 
+def _read_table(name: str, table: Any, folder: Path) -> Limited:
+    try:
+        return _reward(name, table, folder)
+    except InputError as error:
+        raise InputError(f"[{name}] {error}") from None
+
+
 def _reward(name: str, table: Any, folder: Path) -> Limited:
-    """Return the reward of a table."""
     if not isinstance(table, dict):
-        raise InputError(f"must be a table with a kind, or one of the settings {', '.join(OF_ALL)}")
+        raise InputError(f"must be a table with a kind, or one of the settings {', '.join(GLOBAL_SETTINGS)}")
     settings = dict(table)
     kind = settings.pop("kind", None)
     if not isinstance(kind, str) or kind not in KINDS:
         raise InputError(f"kind {kind!r} is not known: {nearest(str(kind), KINDS)}")
-    module, attribute = KINDS[kind]
-    make = getattr(importlib.import_module(module), attribute)
-    limits = {each: settings.pop(each) for each in OF_EACH if each in settings}
-    _check_kinds(limits, OF_EACH)
-    parameters = [each for each in inspect.signature(make).parameters.values() if each.name != "name"]
-    for each in settings:
-        if each not in (known := [parameter.name for parameter in parameters] + list(OF_EACH)):
-            raise InputError(f"has no setting {each!r}: {nearest(each, known)}")
-    for parameter in parameters:
-        if parameter.default is parameter.empty and parameter.name not in settings:
-            raise InputError(f"needs the setting {parameter.name!r}")
-    _check_kinds(settings, get_type_hints(make.__init__))
-    for each in set(getattr(make, "made", ())) & settings.keys():
-        settings[each] = str((folder / settings[each]).absolute())
-    scorer: Scorer = make(name, **_placed(settings, getattr(make, "paths", ()), folder))
+    scorer_class = KINDS[kind]
+    limits = {key: settings.pop(key) for key in LIMITS if key in settings}
+    _check_types(limits, LIMITS)
+    config_class = getattr(scorer_class, "config_class", None)
+    _check_settings(settings, config_class or scorer_class)
+    settings = _resolve_paths(settings, scorer_class, folder)
+    scorer: Scorer = scorer_class(name, config_class(**settings)) if config_class else scorer_class(name, **settings)
     return Limited(scorer, **limits)
 
 
-def _check_kinds(settings: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
-    for name, value in settings.items():
-        if not matches_type(value, kinds[name]):
-            raise InputError(f"{name} must be {type_name(kinds[name])}, not {value!r}")
+def _check_settings(settings: Mapping[str, Any], constructor: type) -> None:
+    """Refuse settings that the constructor does not take, lacks, or takes with another type."""
+    parameters = {key: each for key, each in inspect.signature(constructor).parameters.items() if key != "name"}
+    for key in settings:
+        if key not in parameters:
+            raise InputError(f"has no setting {key!r}: {nearest(key, [*parameters, *LIMITS])}")
+    for key, parameter in parameters.items():
+        if parameter.default is parameter.empty and key not in settings:
+            raise InputError(f"needs the setting {key!r}")
+    _check_types(settings, {key: parameter.annotation for key, parameter in parameters.items()})
 
 
-def _placed(settings: dict[str, Any], paths: tuple[str, ...], folder: Path) -> dict[str, Any]:
-    """Return settings in which files are found beside the rewards file."""
-
-    def beside(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        file, colon, name = value.rpartition(":") if ".py:" in value else (value, "", "")
-        return f"{(folder / file).absolute()}{colon}{name}" if (folder / file).exists() else value
-
-    placed = {name: beside(value) if name in paths else value for name, value in settings.items()}
-    if isinstance(rules := placed.get("calibration"), dict):
-        placed["calibration"] = _with_files(rules, beside)
-    return placed
+def _check_types(settings: Mapping[str, Any], types: Mapping[str, Any]) -> None:
+    for key, value in settings.items():
+        if not matches_type(value, types[key]):
+            raise InputError(f"{key} must be {type_name(types[key])}, not {value!r}")
 
 
-def _with_files(rules: Mapping[str, Any], beside: Any) -> dict[str, Any]:
-    """Return calibrations whose reference sets are found beside the rewards file."""
-    return {
-        name: beside(value)
-        if name == "quantiles"
-        else _with_files(value, beside)
-        if isinstance(value, Mapping)
-        else value
-        for name, value in rules.items()
-    }
+def _resolve_paths(settings: Mapping[str, Any], scorer_class: type, folder: Path) -> dict[str, Any]:
+    """Settings whose files are absolute: relative ones are beside the rewards file."""
+    resolved = dict(settings)
+    for key in settings.keys() & set(getattr(scorer_class, "output_paths", ())):
+        resolved[key] = str((folder / settings[key]).absolute())
+    for key in settings.keys() & set(getattr(scorer_class, "paths", ())):
+        resolved[key] = _existing_path(settings[key], folder)
+    if "calibration" in settings:
+        resolved["calibration"] = _map_quantiles(settings["calibration"], lambda file: _existing_path(file, folder))
+    return resolved
+
+
+def _existing_path(value: Any, folder: Path) -> Any:
+    """The absolute path of a file in the folder, "file.py:name" included; any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    file, colon, name = value.rpartition(":") if ".py:" in value else (value, "", "")
+    return f"{(folder / file).absolute()}{colon}{name}" if (folder / file).exists() else value
+
+
+def _map_quantiles(rules: Any, change: Callable[[Any], Any]) -> Any:
+    """Calibration rules, of one or all objectives, in which the value of each `quantiles` is changed."""
+    if not isinstance(rules, Mapping):
+        return rules
+    return {key: change(rule) if key == "quantiles" else _map_quantiles(rule, change) for key, rule in rules.items()}

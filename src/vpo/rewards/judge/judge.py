@@ -1,0 +1,131 @@
+"""The judge as a scorer.
+
+A judge that fails abstains. No failure, of the network, the endpoint, the reply or the budget, ever becomes a score,
+and each is counted by its reason.
+"""
+
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, ClassVar
+
+from vpo.rewards.judge.cache import CacheConnection, JudgeCache
+from vpo.rewards.judge.client import JudgeClient, Judgement, Judgements
+from vpo.rewards.judge.config import JudgeConfig
+from vpo.rewards.judge.limits import DOWN
+from vpo.rewards.judge.prompts import JudgePrompt, ordered
+from vpo.rewards.scorer import Sample, Scores
+from vpo.util.errors import one_line
+
+
+class Judge:
+    """Scores answers by a model behind an OpenAI-compatible endpoint: one objective per persona.
+
+    Attributes:
+        names: the personas.
+        failures: how many scores it abstained from, by reason.
+        cached: how many requests the cache has saved.
+    """
+
+    config_class: ClassVar[type] = JudgeConfig
+    output_paths: ClassVar[tuple[str, ...]] = ("cache",)
+
+    def __init__(self, name: str, config: JudgeConfig) -> None:
+        """Open the cache; nothing is sent.
+
+        Args:
+            name: of the judge, for warnings and counts.
+            config: its settings.
+        """
+        self.name, self.config = name, config
+        self.names = tuple(config.rubrics)
+        self.scale = (float(config.scale[0]), float(config.scale[1]))
+        self.call_limit = config.call_limit
+        self.client = JudgeClient(config)
+        self.cache = None if config.cache is None else JudgeCache(config.cache)
+        self.failures: Counter[str] = Counter()
+        self.cached = 0
+        self._warned: set[str] = set()
+        self._reported = (0, 0, 0)  # counts that `spent` has returned
+        self._lock = threading.Lock()  # of counts: calls may run concurrently
+
+    def score(self, samples: Sequence[Sample]) -> list[Scores]:
+        """Scores of each answer, one per persona."""
+        prompts = [[self._prompt(sample, rubric) for rubric in self.config.rubrics.values()] for sample in samples]
+        judgements = self._judgements({prompt.key: prompt for row in prompts for prompt in row})
+        failures: Counter[str] = Counter()
+        scores: list[Scores] = []
+        for sample, row in zip(samples, prompts, strict=True):
+            judged = [judgements[prompt.key] for prompt in row]
+            failures.update(each.failure for each in judged if each.failure)
+            scores.append(tuple(each.scores.get(sample.answer) for each in judged))
+        with self._lock:
+            self.failures.update(failures)
+        self._warn()
+        return scores
+
+    def described(self) -> dict[str, Any]:
+        """Model, rubrics and scale; not the address: a model may move, and addresses may hold passwords."""
+        return {
+            "kind": "judge",
+            "model": self.config.model,
+            "rubrics": dict(self.config.rubrics),
+            "calibration": {"range": list(self.scale)},
+            "together": self.config.together,
+            "temperature": 0,
+        }
+
+    def spent(self) -> dict[str, tuple[float, int]]:
+        """Requests, tokens, and requests that the cache saved, since the last call."""
+        totals = self.client.budget.requests, self.client.budget.tokens, self.cached
+        new = [total - reported for total, reported in zip(totals, self._reported, strict=True)]
+        self._reported = totals
+        return {f"{what}/{self.name}": (n, 0) for what, n in zip(("requests", "tokens", "cached"), new, strict=True)}
+
+    def _prompt(self, sample: Sample, rubric: str) -> JudgePrompt:
+        answers = ordered([sample.answer, *sample.others]) if self.config.together else (sample.answer,)
+        return JudgePrompt(self.config.model, rubric, self.scale, sample.messages, answers)
+
+    def _judgements(self, prompts: Mapping[str, JudgePrompt]) -> Judgements:
+        """Judgements by key, from the cache where they are there."""
+        with self.cache.open() if self.cache else nullcontext() as connection:
+            judgements = _cached(prompts, connection)
+            with self._lock:
+                self.cached += len(judgements)
+            missing = [prompt for key, prompt in prompts.items() if key not in judgements]
+            if missing:
+                judgements |= self.client.send(missing, save=lambda new: _save(new, connection))
+            return judgements
+
+    def _warn(self) -> None:
+        """Warn once per limit and per reason."""
+        budget, breaker = self.client.budget, self.client.breaker
+        if budget.exhausted:
+            spent = f"{budget.requests} requests, {budget.tokens} tokens"
+            self._warn_once(budget.exhausted, f"({spent}): it abstains from all that it has not scored yet")
+        if breaker.opened:
+            failures = dict(self.failures)
+            self._warn_once(DOWN, f"({failures}): it abstains, and tries again every {breaker.pause:g} s")
+        for reason in list(self.failures):
+            detail = one_line(self.client.details.get(reason, ""))
+            text = f"({detail}): it abstains on such answers" if detail else "on some answers: it abstains"
+            self._warn_once(reason, text)
+
+    def _warn_once(self, reason: str, text: str) -> None:
+        if reason not in self._warned:
+            self._warned.add(reason)
+            warnings.warn(f"reward {self.name}: {reason} {text}", stacklevel=4)
+
+
+def _cached(prompts: Mapping[str, JudgePrompt], connection: CacheConnection | None) -> Judgements:
+    values = connection.get(prompts) if connection else {}
+    scores = {key: prompts[key].from_cache(value) for key, value in values.items()}
+    return {key: Judgement(each) for key, each in scores.items() if each is not None}
+
+
+def _save(judgements: Judgements, connection: CacheConnection | None) -> None:
+    """Save scores; failures are not cached."""
+    if connection:
+        connection.put({key: list(each.scores.values()) for key, each in judgements.items() if not each.failure})
