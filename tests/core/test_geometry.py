@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from vpo import geometry, set_reward
-from vpo.core.geometry import simplex_shares
+from vpo.core.geometry import best_single, simplex_shares
 
 pools = arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(1, 4)), elements=st.floats(0, 1))
 
@@ -70,6 +70,14 @@ def test_headroom_is_never_negative(scores):
     assert found.headroom >= -1e-12
     assert found.expected_max == pytest.approx(set_reward(scores))
     assert 0 <= found.effective_rank <= scores.shape[1] + 1e-9
+
+
+def test_the_best_single_answer_is_chosen_by_the_target():
+    scores = np.asarray([[0.6, 0.6], [0.0, 1.0], [0.5, 1.0]])
+    assert best_single(scores) == pytest.approx(0.75)  # E[w] = (½, ½): (0.5, 1)
+    assert best_single(scores, target=[1.0, 0.0]) == pytest.approx(0.6)
+    assert best_single(scores, target=[0.0, 1.0]) == pytest.approx(0.625)  # (0, 1) and (0.5, 1) tie: (½ + ¾) / 2
+    assert best_single(np.stack([scores, scores]), target=[0.0, 1.0]) == pytest.approx([0.625, 0.625])
 
 
 def test_shares_by_hand_and_ties():

@@ -190,6 +190,10 @@ def test_a_set_by_hand(tmp_path, rng):
     assert "by hand: a+b, c" in decomposition_text(found)
     # The same set by hand and by rule stands under both names.
     assert "by hand" in {each.kind for each in decompose(pool, merge=[["a", "b"]]).proposals}
+    kinds = [
+        each.kind for each in decompose(pool, merge=[["a", "b"]]).proposals if each.objectives == ("a+b", "c", "d")
+    ]
+    assert kinds == ["by hand"]  # not a pair too
 
 
 @pytest.mark.parametrize(

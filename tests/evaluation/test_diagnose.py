@@ -4,8 +4,8 @@ import pytest
 from tests.evaluation.test_measure import make_pool
 from vpo import geometry
 from vpo.evaluation.diagnose import diagnose
-from vpo.evaluation.diagnose import verdict as verdict_of
-from vpo.evaluation.diagnosis_text import diagnosis_text
+from vpo.evaluation.diagnosis_text import VERDICTS, diagnosis_text
+from vpo.evaluation.headroom import trade_offs
 
 
 def pool_of(tmp_path, scores_PnD, names):
@@ -25,6 +25,28 @@ def test_specialists_are_worth_vpo(tmp_path):
     assert found.winners == 3
     assert {pair[:2] for pair in found.opposed} == {("a", "b"), ("a", "c"), ("b", "c")}
     assert "Verdict: yes" in diagnosis_text(found)
+
+
+# Two objectives, w uniform over [0, 1], so E[max(w, 1 − w)] = 3/4. Each line: the answers to a problem, the value of
+# the best single one, of the set and of an average one, and the share of what choosing well gains that needs a set.
+HAND_MADE = {
+    "yes": ([[1, 0], [0, 1]], 1 / 2, 3 / 4, 1 / 2, 1),
+    # (1, 0.8) and (0.8, 1) among ten: 0.9, 0.8 + 0.2 · 3/4, 0.18; 0.05 of 0.77.
+    "weak": ([[1, 0.8], [0.8, 1], *[[0, 0]] * 8], 0.9, 0.95, 0.18, 0.05 / 0.77),
+    "no": ([[1, 1], [0.5, 0], [0, 0.5]], 1, 1, 1 / 2, 0),
+    "flat": ([[0.5, 0.25], [0.5, 0.25]], 3 / 8, 3 / 8, 3 / 8, 0),
+}
+
+
+@pytest.mark.parametrize("verdict", HAND_MADE)
+def test_the_verdict_on_hand_made_pools(tmp_path, verdict):
+    scores, single, ideal, average, relative = HAND_MADE[verdict]
+    found = diagnose(pool_of(tmp_path, [scores] * 3, ("a", "b")))
+    assert found.verdict == verdict
+    assert (found.single, found.ideal, found.average) == pytest.approx((single, ideal, average), abs=1e-3)
+    assert found.relative_headroom == pytest.approx(relative, abs=1e-3)
+    assert found.headroom.mean == pytest.approx(ideal - single, abs=1e-3)
+    assert VERDICTS[verdict].format(needs=f"{found.relative_headroom:.0%}") in diagnosis_text(found)
 
 
 def test_collinear_objectives_are_not(tmp_path, rng):
@@ -71,8 +93,8 @@ def test_one_best_answer_is_no_trade_off_whatever_the_sign(tmp_path):
 
 @pytest.mark.parametrize(("headroom", "verdict"), [(0.11, "yes"), (0.09, "weak"), (0.021, "weak"), (0.019, "no")])
 def test_verdicts_by_the_share_that_needs_a_set(headroom, verdict):
-    assert verdict_of(1.0, headroom) == verdict
-    assert verdict_of(0.0, headroom) == "flat"
+    assert trade_offs(1.0, headroom) == verdict
+    assert trade_offs(0.0, headroom) == "flat"
 
 
 def test_objectives_that_agree_half_the_time_are_not_the_same(tmp_path, rng):

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from vpo.cli.arguments import POOLS, Commands, add_json, add_target, as_json, plain
-from vpo.evaluation.diagnose import SAME
+from vpo.evaluation.agreement import SAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

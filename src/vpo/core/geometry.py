@@ -47,7 +47,6 @@ def geometry(scores: ArrayLike, *, concentration: Concentration = 1.0) -> Geomet
     xp = namespace(scores)
     wide = widen(scores)
     objectives = shape(scores)[-1]
-    mean_D = from_numpy(expected_weights(objectives, concentration), scores)
     found = columns(to_numpy(wide - xp.mean(wide, axis=-2, keepdims=True)).reshape(-1, objectives))
     return Geometry(
         effective_rank=found.effective_rank,
@@ -55,7 +54,7 @@ def geometry(scores: ArrayLike, *, concentration: Concentration = 1.0) -> Geomet
         spread=from_numpy(found.spread, scores),
         shares=simplex_shares(scores, concentration=concentration),
         expected_max=set_reward(wide, concentration=concentration),
-        best_single=xp.max(wide @ mean_D, axis=-1),
+        best_single=best_single(wide, concentration=concentration),
     )
 
 
@@ -85,6 +84,24 @@ def _effective_rank(covariance_DD: Floats) -> float:
     shares = singular_values / singular_values.sum()
     shares = shares[shares > 1e-6]  # less is rounding: a square root of 1e-16
     return float(np.exp(-np.sum(shares * np.log(shares))))
+
+
+def best_single(scores: ArrayLike, *, target: ArrayLike | None = None, concentration: Concentration = 1.0) -> Array:
+    """Expected score E[w]·r of the one answer that is best under a weighting, (..., n, D) → (...).
+
+    Args:
+        scores: of the answers.
+        target: the weighting, (D,); E[w] by default. Answers that are equally good under it count with their mean.
+        concentration: of the distribution of w.
+    """
+    scores = as_pools(scores)
+    xp, wide = namespace(scores), widen(scores)
+    values = wide @ from_numpy(expected_weights(shape(scores)[-1], concentration), scores)
+    if target is None:
+        return xp.max(values, axis=-1)
+    under_target = wide @ from_numpy(np.asarray(target, dtype=np.float64), scores)
+    best = widen(under_target >= xp.max(under_target, axis=-1, keepdims=True) - 1e-12)
+    return xp.sum(values * best, axis=-1) / xp.sum(best, axis=-1)
 
 
 def simplex_shares(scores: ArrayLike, *, concentration: Concentration = 1.0) -> Array:
