@@ -57,7 +57,7 @@ def figures() -> list[tuple[str, float, str]]:
         ("vpo --help, s", process_seconds(sys.executable, "-m", "vpo", "--help"), "below 0.5"),
     ]
     for name, method in METHODS.items():
-        batch = rng.random((128, 8, 3 if method.multi else 1, 4))
+        batch = rng.random((128, 8, 3 if method.takes_sets else 1, 4))
         taken = seconds(lambda name=name, batch=batch: vpo.advantages(name, batch))
         rows.append((f"advantages {name} of 128 groups of 8, share of that Python loop", taken / loop, ""))
     return rows

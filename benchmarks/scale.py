@@ -18,12 +18,13 @@ import os
 import socket
 import time
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from vpo.engines.caller import Caller
 from vpo.engines.reward import RewardFunction, reward_function
+from vpo.engines.rows import rows_of
 from vpo.tasks.answers import write
 from vpo.util.processes import leave
 
@@ -56,25 +57,15 @@ def make_reward(method: str) -> RewardFunction:
     return reward_function(score=score, objectives=names, method=method, answers=answers, group=GROUP)
 
 
-class Trainer:
-    """What the reward function sees of a trainer: its processes, and where it logs."""
-
-    def __init__(self, rank: int, processes: int) -> None:
-        """Take the place of this process, and how many there are."""
-        self.accelerator = SimpleNamespace(process_index=rank, num_processes=processes)
-
-    def log_metric(self, name: str, value: float) -> None:
-        """Forget it."""
-
-
 def seconds(method: str, rank: int = 0, processes: int = 1) -> float:
     """Return what one call of the reward function takes, the quickest of some rounds after a first one."""
     reward, share = make_reward(method), ROLLOUTS // processes
     prompts, texts = completions(reward.method.answers, rank * share, (rank + 1) * share)
+    caller = Caller(processes=processes, process_index=rank)
     found = []
     for _ in range(ROUNDS + 1):
         began = time.perf_counter()
-        reward(prompts, texts, log_metric=Trainer(rank, processes).log_metric)
+        reward.score(rows_of(prompts, {}), texts, caller=caller)
         found.append(time.perf_counter() - began)
     return min(found[1:])
 

@@ -1,4 +1,4 @@
-"""Trainers whose model writes completions that are laid down, in one process or in several: what are they paid?
+"""Trainers whose model writes fixed completions, in one process or in several: rewards, advantages and metrics.
 
 python -m tests.engines.fixed MODEL FOLDER     # in each process, which writes FOLDER/RANK.json
 """
@@ -20,7 +20,7 @@ from vpo.util.errors import InputError
 
 G, LONGEST = 4, 12
 SPLIT, WHOLE = 3, 4  # groups over two processes: of three the second is split
-SIGNS = "abcdeX48!"
+CHARACTERS = "abcdeX48!"
 CASES = [(name, SPLIT) for name in (*METHODS, "vpo_anchored, λ")]
 CASES += [(name, WHOLE) for name in ("grpo", "gdpo", "max_at_k", "random_weighting", "vpo", "vpo_anchored")]
 SEED = 7
@@ -29,9 +29,9 @@ SEED = 7
 def texts(groups):
     """Return the completions of the batch; some cannot be scored, some are cut off."""
     rng = np.random.default_rng(5)
-    found = ["".join(rng.choice(list(SIGNS), size=rng.integers(6, LONGEST + 1))) for _ in range(groups * G)]
-    found[1] = found[G + 3] = "?" + found[1][1:]
-    return found
+    completions = ["".join(rng.choice(list(CHARACTERS), size=rng.integers(6, LONGEST + 1))) for _ in range(groups * G)]
+    completions[1] = completions[G + 3] = "?" + completions[1][1:]
+    return completions
 
 
 class FixedTask(LettersTask):
@@ -54,7 +54,7 @@ class FailingTask(FixedTask):
 
 def fixed(kind, groups):
     class Fixed(kind):
-        """Writes what is laid down, and keeps what it is paid."""
+        """Writes the fixed completions, and keeps their rewards."""
 
         def _generate_single_turn(self, prompt_ids, *_):
             start = self.accelerator.process_index * len(prompt_ids)
@@ -62,8 +62,8 @@ def fixed(kind, groups):
             return [self.processing_class.encode(text) for text in own], None
 
         def _calculate_rewards(self, *args):
-            self.paid = super()._calculate_rewards(*args)
-            return self.paid
+            self.rewards = super()._calculate_rewards(*args)
+            return self.rewards
 
     return Fixed
 
@@ -89,16 +89,16 @@ def trainer_of(case, model, folder, processes, task):
     return kind(model, reward_funcs=reward, args=args, train_dataset=task_dataset(reward))
 
 
-def paid(case, model, folder, processes=1, task=None):
+def scored(case, model, folder, processes=1, task=None):
     """Return the rewards of the whole batch, and of this process's part the problems, advantages and metrics."""
     trainer = trainer_of(case, model, folder, processes, task or FixedTask())
     trainer.model.train()
     inputs = next(iter(trainer.get_train_dataloader()))
-    found = trainer._generate_and_score_completions(inputs)
+    output = trainer._generate_and_score_completions(inputs)
     return {
         "problems": [row["problem"] for row in inputs],
-        "rewards": trainer.paid.flatten().tolist(),
-        "advantages": found["advantages"].tolist(),
+        "rewards": trainer.rewards.flatten().tolist(),
+        "advantages": output["advantages"].tolist(),
         "metrics": dict(trainer._metrics["train"]),
     }
 
@@ -106,7 +106,7 @@ def paid(case, model, folder, processes=1, task=None):
 def failure(model, folder):
     """Return what a process raises where one fails to score."""
     try:
-        paid(("vpo", SPLIT), model, folder, 2, FailingTask())
+        scored(("vpo", SPLIT), model, folder, 2, FailingTask())
     except Exception as error:
         return type(error).__name__, str(error)
 
@@ -114,6 +114,6 @@ def failure(model, folder):
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     model, folder = sys.argv[1], Path(sys.argv[2])
-    found = {str(case): paid(case, model, folder, 2) for case in CASES}
-    found["failure"] = failure(model, folder)
-    (folder / f"{os.environ['RANK']}.json").write_text(json.dumps(found))
+    results = {str(case): scored(case, model, folder, 2) for case in CASES}
+    results["failure"] = failure(model, folder)
+    (folder / f"{os.environ['RANK']}.json").write_text(json.dumps(results))

@@ -1,4 +1,4 @@
-"""A task that a random model earns something on."""
+"""A task on which a random model has rewards above 0."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Word:
 
 
 class LettersTask(Task):
-    """A task that a random model earns something on: a completion is cut into m answers, and letters are counted."""
+    """A random model has rewards above 0: a completion is cut into m answers, and letters are counted."""
 
     name = "letters"
     summary = "letters"
@@ -29,11 +29,11 @@ class LettersTask(Task):
 
     def parse(self, completion, answers):
         size = max(1, len(completion) // answers)
-        return [completion[place * size : (place + 1) * size] for place in range(answers)]
+        return [completion[index * size : (index + 1) * size] for index in range(answers)]
 
     def parts(self, completion, answers):
         size = max(1, len(completion) // answers)
-        return [(len(completion) if place + 1 == answers else (place + 1) * size, place) for place in range(answers)]
+        return [(len(completion) if index + 1 == answers else (index + 1) * size, index) for index in range(answers)]
 
     def score(self, problem, answer):
         return tuple(letters(answer))
@@ -41,7 +41,7 @@ class LettersTask(Task):
 
 def letters(answer):
     """Three objectives that a random text meets in part."""
-    return [min(1.0, sum(sign in group for sign in answer) / 3) for group in ("aeiou0123", "bcdfg4567", "XYZ89!?")]
+    return [min(1.0, sum(letter in group for letter in answer) / 3) for group in ("aeiou0123", "bcdfg4567", "XYZ89!?")]
 
 
 def own_reward(method, **settings):

@@ -1,4 +1,4 @@
-"""Two groups of four completions, scored by a function, as the tests of every plugged trainer pay them."""
+"""Two groups of four completions, scored by a function: for the tests of every trainer that is given a plugin."""
 
 from pathlib import Path
 from textwrap import dedent
@@ -19,36 +19,36 @@ ANSWERS = {
 
 
 def score(answer, solution):
-    """Say whether an answer is right, and whether it is short; nothing of a question mark."""
+    """Whether an answer is right, and whether it is short; unknown for a question mark."""
     return None if answer == "?" else [float(answer == solution), float(len(answer) < 3)]
 
 
 def method_of(name):
-    """Return a method with two answers where it takes so many, and one reward for both."""
+    """A method with two answers where it takes so many, and one reward for both."""
     if name == "vpo_anchored":
         return get(name, answers=2, anchor=0.5)
-    return get(name, answers=2) if METHODS[name].multi else get(name)
+    return get(name, answers=2) if METHODS[name].takes_sets else get(name)
 
 
-def paid_by(name, **settings):
+def reward_by(name, **settings):
     return reward_function(None, method_of(name), score=score, objectives=OBJECTIVES, group=4, **settings)
 
 
 def completions(prompt, count):
-    """Return the completions of a group, each with as many of its answers as the method asks for."""
+    """The completions of a group, each with as many of its answers as the method asks for."""
     return [write(answers[:count]) for answers in ANSWERS[prompt]]
 
 
 def expected(name, *, step=0, problems=None):
-    """Return the advantages of both groups, (2, 4)."""
+    """The advantages of both groups, (2, 4)."""
     count = method_of(name).answers
     rewards = [[[score(each, SOLUTIONS[p]) for each in answers[:count]] for answers in ANSWERS[p]] for p in ANSWERS]
     return advantages(method_of(name), np.asarray(rewards), step=step, problems=problems)
 
 
 def plugin(folder: Path, name: str, last_lines: str) -> Path:
-    """Write the file that a user would: a reward function, and how it is handed to a trainer."""
+    """Write the file that a user would: a reward function, and the lines that give it to a trainer."""
     file = folder / f"user_{name}.py"
-    first = f"from tests.engines.plugged import paid_by\nreward_of_vpo = paid_by({name!r})\n"
+    first = f"from tests.engines.plugged import reward_by\nreward_of_vpo = reward_by({name!r})\n"
     file.write_text(first + dedent(last_lines))
     return file

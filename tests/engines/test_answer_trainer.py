@@ -6,11 +6,12 @@ import pytest
 pytest.importorskip("trl")
 
 from tests.engines.letters import own_reward
-from tests.engines.test_trl import G, P, run_trainer
 from tests.engines.tiny import save_tiny_model
+from tests.engines.training import G, assert_advantages, by_token, run_trainer, swapped
 from vpo import advantages
-from vpo.engines.answer_tokens import answer_advantages, answer_of_tokens
+from vpo.engines.answer_tokens import answer_of_tokens
 from vpo.engines.answer_trainer import AnswerTrainer
+from vpo.engines.trl import reward_function
 from vpo.tasks.answers import write
 from vpo.util.errors import InputError
 
@@ -23,26 +24,23 @@ def tiny(tmp_path_factory):
 
 
 def test_each_token_gets_the_advantage_of_its_answer(tiny, tmp_path):
-    reward = own_reward("vpo_anchored", group=G)
-    calls = []
-    inner = reward._deliver
-    reward._deliver = lambda rows, parsed, scored, step: calls.append(scored) or inner(rows, parsed, scored, step)
-    _, (seen_BT,) = run_trainer(tiny, reward, tmp_path, kind=AnswerTrainer)
-    rewards_PGMD = np.stack(calls[0]).reshape(P, G, -1, 3)
-    expected_BM = advantages("vpo_anchored", rewards_PGMD).reshape(P * G, -1)
-    assert np.abs(expected_BM[:, 0]).max() > 0
-    assert np.abs(expected_BM[:, 0] - expected_BM[:, 1]).max() > 0.1
-    # A completion is cut into three answers, and TRL shuffles the completions of a batch.
-    first = sorted(float(row[0]) for row in seen_BT)
-    np.testing.assert_allclose(first, np.sort(expected_BM[:, 0]), atol=2e-5)
-    last = sorted(float(row[row != 0][-1]) if (row != 0).any() else 0.0 for row in seen_BT)
-    np.testing.assert_allclose(last, np.sort(expected_BM[:, 2]), atol=2e-5)
-    for row in seen_BT:
-        assert len({round(float(value), 4) for value in row} - {0.0}) <= 2
+    trainer, (batch,), (seen,) = run_trainer(tiny, own_reward("vpo_anchored", group=G), tmp_path, kind=AnswerTrainer)
+    expected_PGM = advantages("vpo_anchored", batch.rewards)
+    assert np.abs(expected_PGM[:, :, 0]).max() > 0
+    assert np.abs(expected_PGM[:, :, 0] - expected_PGM[:, :, 1]).max() > 0.1
+    tokenizer, expected = trainer.processing_class, batch.by_text(expected_PGM)
+    assert_advantages(seen, by_token(expected, seen, tokenizer))
+    with pytest.raises(AssertionError):
+        assert_advantages(seen, by_token(swapped(expected), seen, tokenizer))
+    with pytest.raises(AssertionError):
+        assert_advantages(seen, by_token(batch.by_text(expected_PGM[:, :, [1, 0, 2]]), seen, tokenizer))
 
 
 def test_a_stock_trainer_is_refused_before_its_first_update(tiny, tmp_path):
-    with pytest.raises(InputError, match="vpo_anchored pays each answer by itself: train with"):
+    with pytest.raises(
+        InputError,
+        match=r"vpo_anchored has an advantage for each answer: train with .*anchor=0.9",
+    ):
         run_trainer(tiny, own_reward("vpo_anchored", group=G), tmp_path)
 
 
@@ -52,12 +50,20 @@ def test_other_methods_are_sent_to_the_stock_trainer(tiny, tmp_path):
 
 
 def test_unknown_rewards_take_no_part():
-    unknown = [np.nan, np.nan]
-    earned = np.array([[1.0, 0.5], unknown, [0.0, 0.5], [0.5, 0.5], [1.0, 1.0], unknown, unknown, unknown])
-    found = answer_advantages(earned, 4)
-    np.testing.assert_allclose(found[:4, 0], [1, 0, -1, 0], atol=1e-3)
-    assert (found[:4, 1] == 0).all()
-    assert (found[4:] == 0).all()
+    """Of the first group one reward is not known; of the second only one is, which is compared with nothing."""
+
+    def score(answer):
+        return None if answer == "?" else [float(answer)]
+
+    texts = [["1", "0.5"], ["?", "1"], ["0", "0.5"], ["0.5", "0.5"], ["1", "1"], ["?", "0"], ["0", "?"], ["?", "?"]]
+    reward = reward_function(None, "vpo_anchored", score=score, objectives=["x"], answers=2, group=4)
+    result = reward.score([{"prompt": "p"}] * 8, [write(each) for each in texts])
+    assert [each is None for each in result.rewards] == [False, True, False, False, False, True, True, True]
+    # Answer 1 has rewards 1, 0 and 1/2, answer 2 the set's best: 1, 1/2 and 1/2. Their mean is 3/4, 1/4, 1/2.
+    np.testing.assert_allclose(result.advantages_BM[:4, 0], [1, 0, -1, 0], atol=1e-3)
+    np.testing.assert_allclose(result.advantages_BM[:4, 1], [2 / 3**0.5, 0, -(3**-0.5), -(3**-0.5)], atol=1e-3)
+    assert (result.advantages_BM[4:] == 0).all()
+    assert [result.rewards[index] for index in (0, 2, 3)] == [1, 0.25, 0.5]
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +99,9 @@ def test_tokens_belong_to_the_answer_whose_tag_closes_next(name, texts, tokenize
     owners = answer_of_tokens(tokenizer, ids, 3, {})
     assert len(owners) == len(ids)
     assert owners == sorted(owners)
-    for place in range(3):
-        part = tokenizer.decode([token for token, owner in zip(ids, owners, strict=True) if owner == place])
-        assert part.strip() == f"<answer_{place + 1}>{texts[place]}</answer_{place + 1}>"
+    for index in range(3):
+        part = tokenizer.decode([token for token, owner in zip(ids, owners, strict=True) if owner == index])
+        assert part.strip() == f"<answer_{index + 1}>{texts[index]}</answer_{index + 1}>"
 
 
 def test_tokens_of_a_tokenizer_that_spaces_its_tokens(tokenizers):

@@ -9,6 +9,7 @@ pytest.importorskip("trl")
 
 
 from tests.engines.letters import letters, own_reward
+from vpo.engines.fitting import check_one_reward
 from vpo.engines.trl import check, grpo_config, reward_function
 from vpo.methods import METHODS, get
 from vpo.tasks.maze import MazeTask
@@ -25,6 +26,13 @@ def test_the_config_fits_the_method(tmp_path):
         assert (config.loss_type == "dr_grpo") == (name == "dr_grpo")
         assert not config.bf16
     assert grpo_config("vpo", output_dir=str(tmp_path), max_tokens=10).max_completion_length == 30
+
+
+def test_a_method_with_an_advantage_for_each_answer_is_refused_with_what_to_do():
+    check_one_reward(get("vpo_anchored", anchor=0.5), "X")
+    message = "vpo_anchored has an advantage for each answer, and X has one for a completion: .* the setting anchor=0.9"
+    with pytest.raises(ValueError, match=message):
+        check_one_reward(get("vpo_anchored"), "X")
 
 
 def config(name, tmp_path, **settings):
@@ -78,7 +86,7 @@ def test_a_batch_that_is_not_of_whole_groups_is_refused(tmp_path):
         (lambda: own_reward("grpo", target=[1, 1, 1]), "target must sum to 1"),
         (
             lambda: reward_function(None, "grpo", score=lambda answer, gold: [1.0], objectives=["a"])(["p"], ["x"]),
-            "score wants 'gold', and the data set has the columns prompt",
+            "score needs 'gold', and the data set has the columns prompt",
         ),
         (
             lambda: reward_function(None, "grpo", score=lambda answer: {"a": 1.0}, objectives=["b"])(
@@ -99,7 +107,7 @@ def test_a_batch_that_is_not_of_whole_groups_is_refused(tmp_path):
         ),
         (
             lambda: reward_function(MazeTask(), problems=[])(["p"], ["<answer_1>R</answer_1>"], problem=["x"]),
-            "the data set's column problem must name one of the problems given, not 'x'",
+            "the data set's column problem must name one of the problems of the reward function, not 'x'",
         ),
         (
             lambda: reward_function(score=lambda answer: [1.0], objectives=["a", "b"])(

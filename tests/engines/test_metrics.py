@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from vpo.engines.metrics import Mean, Scored, metrics
+from tests.engines.plugged import OBJECTIVES, reward_by, score
+from vpo.engines.metrics import Mean, ScoredBatch, metrics, names
+from vpo.engines.reward import reward_function
 
 
 def vectors(*rows):
@@ -12,7 +14,7 @@ def vectors(*rows):
 def test_groups_of_different_size_by_hand():
     # Two rollouts of one answer each are known in the first group, one in the second, none in the third.
     scored = [vectors([1, 0]), vectors([0, 0.5]), vectors([0.25, 1]), None, None, None]
-    batch = Scored([["a"], ["b"], [None], ["d"], ["e"], ["f"]], scored, [0.5, 0.25, 0.625, None, None, None],
+    batch = ScoredBatch([["a"], ["b"], [None], ["d"], ["e"], ["f"]], scored, [0.5, 0.25, 0.625, None, None, None],
                    [[0, 1], [2, 3], [4, 5]])  # fmt: skip
     found = metrics(batch, ["first", "second"], lambda dimensions: np.full(dimensions, 1 / dimensions))
     assert found["diversity"] == Mean(1.5 + 0.0, 2)  # |1 − 0| + |0 − 0.5|; one answer is as far as nothing from itself
@@ -25,10 +27,21 @@ def test_groups_of_different_size_by_hand():
 
 
 def test_problems_of_different_objectives_are_measured_each_in_its_own():
-    batch = Scored([["a", "b"], ["c", "d"]], [vectors([1, 0], [0, 1]), vectors([1, 0, 0], [1, 0, 0])], [0.75, 0.5],
+    batch = ScoredBatch([["a", "b"], ["c", "d"]], [vectors([1, 0], [0, 1]), vectors([1, 0, 0], [1, 0, 0])], [0.75, 0.5],
                    [[0], [1]])  # fmt: skip
     found = metrics(batch, [], lambda dimensions: np.full(dimensions, 1 / dimensions))
     assert found["diversity"] == Mean(2.0, 2)
     np.testing.assert_allclose(found["target"].value, (0.5 + 1 / 3) / 2)
     # E max(w, 1 − w) is 3/4, and the mean of a weight of three 1/3.
     np.testing.assert_allclose(found["set_reward"].value, (3 / 4 + 1 / 3) / 2, atol=2e-3)
+
+
+def test_metrics_have_the_names_that_were_promised():
+    logged = {}
+    reward_by("vpo")(["p"], ["<answer_1>4</answer_1>"], log_metric=logged.__setitem__, solution=["4"])
+    assert set(logged) == {f"vpo/{name}" for name in names(OBJECTIVES)}
+    unknown = {}
+    reward = reward_function(score=lambda answer: None, objectives=OBJECTIVES)
+    reward(["p"], ["<answer_1>4</answer_1>"], log_metric=unknown.__setitem__)
+    assert set(unknown) < set(logged)
+    assert score("?", "4") is None

@@ -1,4 +1,4 @@
-"""The reward function in OpenRLHF: by itself, and on the way from the real package's loader to its advantages."""
+"""The reward function in OpenRLHF: on its own, and from the real package's loader to its advantages."""
 
 import asyncio
 import importlib
@@ -18,12 +18,12 @@ from tests.engines.plugged import (
     completions,
     expected,
     method_of,
-    paid_by,
     plugin,
+    reward_by,
     score,
 )
 from vpo.engines.metrics import names
-from vpo.engines.openrlhf import Together, agent, columns_of, pay
+from vpo.engines.openrlhf import SampleGroup, agent, columns_of, sample_rewards
 from vpo.engines.reward import reward_function
 from vpo.methods import METHODS
 from vpo.tasks.answers import write
@@ -34,41 +34,42 @@ CARRIED = [name for name in METHODS if name not in ("gdpo", "goal_conditioned")]
 LABEL = json.dumps({"solution": "4"})
 
 
-def test_a_group_is_paid_together():
-    outputs = pay(paid_by("vpo"), "first", LABEL, completions("first", 2))
+def test_a_group_is_scored_together():
+    outputs = sample_rewards(reward_by("vpo"), "first", LABEL, completions("first", 2))
     rewards = [output["reward"] for output in outputs]
     assert all(type(reward) is np.float64 for reward in rewards)  # float32 would not do: see below
-    assert rewards == paid_by("vpo")(["first"] * 4, completions("first", 2), solution=["4"] * 4)
+    assert rewards == reward_by("vpo")(["first"] * 4, completions("first", 2), solution=["4"] * 4)
     assert [output["scores"] for output in outputs] == rewards
     assert all(set(output["extra_logs"]) == {f"vpo/{name}" for name in names(OBJECTIVES)} for output in outputs)
 
 
 def test_scores_are_no_advantages():
     """Dynamic filtering keeps a group whose mean score lies within bounds: here w*·r is 1, 0.5, 0.5 and 1."""
-    outputs = pay(paid_by("max_at_k"), "first", LABEL, completions("first", 1))
+    outputs = sample_rewards(reward_by("max_at_k"), "first", LABEL, completions("first", 1))
     assert sum(output["reward"] for output in outputs) == pytest.approx(0)
     assert [output["scores"] for output in outputs] == [0.75] * 4
 
 
 def test_unknown_rewards_get_the_mean_of_the_group_and_the_same_logs():
-    some = pay(paid_by("grpo"), "first", LABEL, [write(["4"]), write(["?"]), write(["5555"])])
+    some = sample_rewards(reward_by("grpo"), "first", LABEL, [write(["4"]), write(["?"]), write(["5555"])])
     assert [output["reward"] for output in some] == [1.0, 0.5, 0.0]
-    none = pay(paid_by("grpo"), "first", LABEL, [write(["?"])] * 3)
+    none = sample_rewards(reward_by("grpo"), "first", LABEL, [write(["?"])] * 3)
     assert [output["reward"] for output in none] == [0.0] * 3
     assert none[0]["extra_logs"].keys() == some[0]["extra_logs"].keys()
     assert (some[0]["extra_logs"]["vpo/unknown"], none[0]["extra_logs"]["vpo/unknown"]) == (1, 3)
 
 
-def test_weightings_are_drawn_anew_for_each_group():
-    paid = [pay(paid_by("random_weighting"), "first", LABEL, completions("first", 1), step) for step in (0, 0, 1)]
-    first, again, later = [[output["reward"] for output in outputs] for outputs in paid]
+def test_each_group_draws_its_own_weighting():
+    reward, texts = reward_by("random_weighting"), completions("first", 1)
+    groups = [sample_rewards(reward, "first", LABEL, texts, step) for step in (0, 0, 1)]
+    first, again, later = [[output["reward"] for output in outputs] for outputs in groups]
     assert first == again != later
 
 
-def test_a_weighting_that_the_prompt_states_is_paid_for():
+def test_the_reward_is_under_the_weighting_that_the_prompt_states():
     reward = own_reward("goal_conditioned", seed=3)
-    (output,) = pay(reward, "one", '{"problem": "one", "deployed": false}', ["ae4XYZ"], step=5)
-    wanted = np.dot(reward.weighting_in_prompt("one"), letters("ae4XYZ"))
+    (output,) = sample_rewards(reward, "one", '{"problem": "one", "deployed": false}', ["ae4XYZ"], step=5)
+    wanted = np.dot(reward.prompt_weighting("one"), letters("ae4XYZ"))
     assert output["reward"] == pytest.approx(wanted, abs=1e-6)
 
 
@@ -81,18 +82,18 @@ def test_a_label_carries_columns():
 
 def test_what_cannot_be_carried_is_refused():
     with pytest.raises(ValueError, match="gdpo divides by the spread of the whole batch, and an agent of OpenRLHF"):
-        agent(paid_by("gdpo"))
-    with pytest.raises(ValueError, match="vpo_anchored pays each answer by itself, and OpenRLHF has one advantage"):
+        agent(reward_by("gdpo"))
+    with pytest.raises(ValueError, match="vpo_anchored has an advantage for each answer, and OpenRLHF has one"):
         agent(reward_function(None, "vpo_anchored", score=score, objectives=OBJECTIVES))
     with pytest.raises(ValueError, match=r"maxrl .*n_samples_per_prompt must be 4, the group of the reward, not 8"):
-        pay(paid_by("maxrl"), "first", LABEL, completions("first", 1) * 2)
+        sample_rewards(reward_by("maxrl"), "first", LABEL, completions("first", 1) * 2)
 
 
-def together(samples, pay_all=lambda outputs: None):
-    """Run samples as a group; returns what came of each."""
+def together(samples, add_rewards=lambda outputs: None):
+    """Run samples as a group; returns the output or the error of each."""
 
     async def main():
-        group = Together(pay_all, None)
+        group = SampleGroup(add_rewards, None)
         return await asyncio.gather(*(group.add(sample) for sample in samples), return_exceptions=True)
 
     return asyncio.run(asyncio.wait_for(main(), 20))
@@ -231,7 +232,7 @@ def advantages_of(openrlhf, given, estimator, group=4):
 
 @pytest.mark.parametrize("name", CARRIED)
 def test_openrlhf_gets_the_advantages_of_the_method(openrlhf, tmp_path, monkeypatch, name):
-    monkeypatch.setattr("vpo.methods.group.EPSILON", 1e-9)  # what OpenRLHF adds to a spread
+    monkeypatch.setattr("vpo.methods.normalize.EPSILON", 1e-9)  # what OpenRLHF adds to a spread
     file = plugin(tmp_path, name, "from vpo.engines.openrlhf import agent\nAgentExecutor = agent(reward_of_vpo)\n")
     given = responses(openrlhf, file, method_of(name).answers)
     estimator = "dr_grpo" if name in ("dr_grpo", "maxrl", "max_at_k") else "group_norm"
@@ -256,7 +257,11 @@ def test_equal_rewards_give_no_advantage_in_openrlhf(openrlhf):
 
 
 def test_openrlhf_shows_what_went_wrong(openrlhf, tmp_path):
-    last = "from vpo.engines.openrlhf import agent\nreward_of_vpo.group = 8\nAgentExecutor = agent(reward_of_vpo)\n"
+    last = """
+        from dataclasses import replace
+        from vpo.engines.openrlhf import agent
+        AgentExecutor = agent(replace(reward_of_vpo, group=8))
+    """
     file = plugin(tmp_path, "maxrl", last)
     with pytest.raises(ValueError, match="n_samples_per_prompt must be 8, the group of the reward, not 4"):
         responses(openrlhf, file, 1)

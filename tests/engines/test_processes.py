@@ -1,4 +1,4 @@
-"""Two processes over gloo against one: the same completions earn the same rewards and advantages."""
+"""Two processes over gloo against one: the same completions have the same rewards and advantages."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("trl")
 
-from tests.engines.fixed import CASES, SEED, SPLIT, FixedTask, G, method_of, paid, texts
+from tests.engines.fixed import CASES, SEED, SPLIT, FixedTask, G, method_of, scored, texts
 from tests.engines.tiny import save_tiny_model
 from tests.launch import run
 from vpo import advantages
@@ -22,17 +22,17 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def two(tiny, tmp_path_factory):
-    """What each of two processes found, all cases in one start."""
+    """The results of each of two processes, all cases in one start."""
     folder = tmp_path_factory.mktemp("two")
     code, out, err = run("tests.engines.fixed", tiny, folder, cwd=folder)
     assert code == 0, out + err
-    return [json.loads((folder / f"{place}.json").read_text()) for place in range(2)]
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_two_processes_pay_what_one_pays(case, two, tiny, tmp_path):
+def test_two_processes_give_the_rewards_of_one(case, two, tiny, tmp_path):
     first, second = (each[str(case)] for each in two)
-    alone = paid(case, tiny, tmp_path)
+    alone = scored(case, tiny, tmp_path)
     assert first["problems"] + second["problems"] == alone["problems"]
     assert (first["problems"][-1] == second["problems"][0]) == (case[1] == SPLIT)
     np.testing.assert_array_equal(first["rewards"], alone["rewards"])

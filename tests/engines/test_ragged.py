@@ -5,15 +5,14 @@ import pytest
 
 pytest.importorskip("trl")
 
-from tests.engines.test_trl import run_trainer
 from tests.engines.tiny import save_tiny_model
+from tests.engines.training import run_trainer
 from tests.tasks.ragged import BitsTask
 from vpo import advantages
-from vpo.engines.answer_tokens import answer_advantages
 from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.engines.trl import reward_function, task_dataset
 from vpo.methods import METHODS, get
-from vpo.methods.group import centre, z_score
+from vpo.methods.normalize import centre, z_score
 from vpo.tasks.answers import write
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -30,7 +29,7 @@ SINGLE = {name: [each[:1] for each in sets] for name, sets in SETS.items()}
 
 
 def batch(method):
-    """Completions, the names of their problems, and what each group earns: rewards, and which are known."""
+    """Completions, the names of their problems, the rewards of each group, and which are known."""
     sets = SETS if method.answers == 3 else SINGLE
     completions = [write(texts) for group in sets.values() for texts in group]
     names = [name for name, group in sets.items() for _ in group]
@@ -44,24 +43,26 @@ def batch(method):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_is_paid_as_its_advantages_say(name):
+def test_the_rewards_of_every_method_give_its_advantages(name):
     method = get(name)
     reward = reward_function(TASK, method, problems=PROBLEMS, group=G, seed=5)
     completions, names, groups, valid_PG = batch(reward.method)
-    paid = reward(["p"] * len(names), completions, problem=names)
-    assert [each is not None for each in paid] == valid_PG.ravel().tolist()
+    result = reward.score([{"prompt": "p", "problem": name} for name in names], completions)
+    rewards = result.rewards
+    assert reward(["p"] * len(names), completions, problem=names) == rewards
+    assert [each is not None for each in rewards] == valid_PG.ravel().tolist()
     expected = advantages(method, groups, valid=valid_PG, seed=5, step=0, problems=[each.id for each in PROBLEMS])
     assert np.abs(expected[:2]).max() > 0
     if method.per_answer:
-        found = answer_advantages(reward.by_answer, G).reshape(expected.shape)
+        found = result.advantages_BM.reshape(expected.shape)
     elif method.whole_group:
-        found = np.asarray([each or 0.0 for each in paid]).reshape(expected.shape)
+        found = np.asarray([each or 0.0 for each in rewards]).reshape(expected.shape)
     else:
         found = np.zeros(expected.shape)
-        for place, known_G in enumerate(valid_PG):
+        for p, known_G in enumerate(valid_PG):
             if known_G.sum() > 1:
-                earned = np.asarray([each for each in paid[place * G : (place + 1) * G] if each is not None])
-                found[place, known_G] = centre(earned) if name == "dr_grpo" else z_score(earned)
+                known = np.asarray([each for each in rewards[p * G : (p + 1) * G] if each is not None])
+                found[p, known_G] = centre(known) if name == "dr_grpo" else z_score(known)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert (expected[2] == 0).all()  # of that group nothing is known
 
@@ -83,11 +84,11 @@ def test_a_batch_is_scored_in_one_call_and_what_is_unknown_is_counted(monkeypatc
 def test_a_weighting_in_the_prompt_is_one_of_the_problem():
     reward = reward_function(TASK, "goal_conditioned", problems=PROBLEMS, seed=3)
     for row, problem in zip(task_dataset(reward), PROBLEMS, strict=True):
-        weights = reward.weighting_in_prompt(problem.id)
+        weights = reward.prompt_weighting(problem.id)
         assert len(weights) == problem.count
         assert row["prompt"][-1]["content"].count("bit_") == problem.count
-        (paid,) = reward(["p"], ["<answer>1</answer>"], problem=[problem.id])
-        assert paid == pytest.approx(weights[0], abs=1e-6)
+        (value,) = reward(["p"], ["<answer>1</answer>"], problem=[problem.id])
+        assert value == pytest.approx(weights[0], abs=1e-6)
     deployed = task_dataset(reward, evaluation=True)
     assert "bit_1 50%, bit_2 50%" in deployed[0]["prompt"][-1]["content"]
     assert "bit_4 25%" in deployed[1]["prompt"][-1]["content"]
@@ -108,7 +109,7 @@ def test_a_trainer_goes_through(name, tmp_path):
     texts = iter(["?", "10", "01", "11"] * 100)
     reward.grader.parse = lambda text, answers: inner(text, answers) and [next(texts) for _ in range(answers)]
     kind = AnswerTrainer if get(name).per_answer else None
-    trainer, seen = run_trainer(model, reward, tmp_path, kind=kind)
+    trainer, _, seen = run_trainer(model, reward, tmp_path, kind=kind)
     assert trainer.state.global_step == 1
     assert trainer.state.log_history[0]["vpo/unknown"] > 0
-    assert all(each.isfinite().all() for each in seen)
+    assert all(np.isfinite(each.advantages_T).all() for rollouts in seen for each in rollouts.values())

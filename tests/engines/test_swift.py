@@ -1,6 +1,7 @@
 """The reward function in ms-swift: by itself, by the real package's loader and arithmetic, and in its trainer."""
 
 import json
+import sys
 from importlib.metadata import version
 from types import SimpleNamespace
 
@@ -14,13 +15,13 @@ from tests.engines.plugged import (
     completions,
     expected,
     method_of,
-    paid_by,
     plugin,
+    reward_by,
     score,
 )
 from vpo import advantages
-from vpo.engines.reward import RewardFunction, reward_function
-from vpo.engines.swift import check_arguments, pay, register
+from vpo.engines.reward import reward_function
+from vpo.engines.swift import SwiftPlugin, check_arguments, register
 from vpo.methods import METHODS
 from vpo.models.locate import embedded
 from vpo.tasks.answers import write
@@ -33,7 +34,7 @@ CARRIED = [name for name in METHODS if name != "goal_conditioned"]  # which need
 
 
 def arguments(name="vpo", **settings):
-    """Return what ms-swift's GRPOConfig holds of interest, as it fits a method."""
+    """The arguments of ms-swift's GRPOConfig that matter here, as they fit a method."""
     centred = name in ("dr_grpo", "gdpo", "maxrl", "max_at_k")
     fitting = {
         "advantage_estimator": "grpo",
@@ -58,19 +59,21 @@ def conversations(prompt, texts):
     return [[{"role": "user", "content": prompt}, {"role": "assistant", "content": text}] for text in texts]
 
 
-def test_completions_are_paid_and_metrics_left():
-    texts, logged = completions("first", 2), {}
-    found = pay(paid_by("vpo"), texts, conversations("first", texts), logged, solution=["4"] * 4)
-    assert all(type(each) is float for each in found)
-    assert found == paid_by("vpo")(["first"] * 4, texts, solution=["4"] * 4)
-    assert logged["vpo/parse_rate"] == 1
+def test_completions_have_rewards_and_metrics():
+    texts, plugin = completions("first", 2), SwiftPlugin(reward_by("vpo"))
+    vpo, parse_rate = plugin.reward_function(), plugin.metric_function("vpo/parse_rate")
+    rewards = vpo(texts, conversations("first", texts), solution=["4"] * 4)
+    assert all(type(each) is float for each in rewards)
+    assert rewards == reward_by("vpo")(["first"] * 4, texts, solution=["4"] * 4)
+    assert parse_rate(texts) == [1] * 4
+    assert (vpo.__name__, parse_rate.__name__) == ("vpo", "vpo/parse_rate")
 
 
 def test_unknown_rewards_get_the_mean_of_their_group():
     texts = [write([answer]) for answer in ("4", "?", "5555", "?", "5", "5")]
     messages = conversations("first", texts[:3]) + conversations("second", texts[3:])
-    found = pay(paid_by("grpo"), texts, messages, {}, solution=["4"] * 6)
-    assert found == [1.0, 0.5, 0.0, 0.5, 0.5, 0.5]
+    rewards = SwiftPlugin(reward_by("grpo")).rewards(texts, messages, solution=["4"] * 6)
+    assert rewards == [1.0, 0.5, 0.0, 0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -90,21 +93,21 @@ def test_unknown_rewards_get_the_mean_of_their_group():
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(name, settings, message):
-    check_arguments(paid_by(name), arguments(name))
+    check_arguments(reward_by(name), arguments(name))
     with pytest.raises(ValueError, match=message):
-        check_arguments(paid_by(name), arguments(name, **settings))
+        check_arguments(reward_by(name), arguments(name, **settings))
 
 
 def test_what_cannot_be_carried_is_refused():
-    with pytest.raises(ValueError, match="vpo_anchored pays each answer by itself, and ms-swift has one advantage"):
+    with pytest.raises(ValueError, match="vpo_anchored has an advantage for each answer, and ms-swift has one"):
         register(reward_function(None, "vpo_anchored", score=score, objectives=OBJECTIVES))
     with pytest.raises(ValueError, match="train with swift rlhf"):
-        check_arguments(paid_by("vpo"), SimpleNamespace(micro_batch_size=1))
+        check_arguments(reward_by("vpo"), SimpleNamespace(micro_batch_size=1))
 
 
 @pytest.fixture
 def swift():
-    """Modules of ms-swift; what is registered with it is taken back."""
+    """Modules of ms-swift; what is registered with it is removed again."""
     pytest.importorskip("swift")
     from swift.arguments.base_args.base_args import BaseArguments
     from swift.rewards import orms
@@ -130,9 +133,9 @@ def swift():
 
 def samples_of(swift, count):
     rows = [
-        {"messages": messages, "solution": SOLUTIONS[prompt], "prompt_id": prompt, "request_id": f"{prompt}-{place}"}
+        {"messages": messages, "solution": SOLUTIONS[prompt], "prompt_id": prompt, "request_id": f"{prompt}-{index}"}
         for prompt in ANSWERS
-        for place, messages in enumerate(conversations(prompt, completions(prompt, count)))
+        for index, messages in enumerate(conversations(prompt, completions(prompt, count)))
     ]
     return [swift.sample(row) for row in rows]
 
@@ -176,7 +179,8 @@ from vpo.tasks.maze import MazeTask
 
 task = MazeTask(size=7, compact=True)
 reward = reward_function(task, "{name}", problems=task.problems("train", count=4), group=4)
-register(reward)
+BATCHES = []
+register(reward.observed_by(lambda *batch: BATCHES.append(batch)))
 """
 
 
@@ -192,25 +196,20 @@ def rows_of_mazes(file, answers):
 def test_the_whole_trainer_of_ms_swift_trains_a_method(tmp_path, monkeypatch, name):
     pytest.importorskip("swift")
     if not version("trl").startswith("0."):
-        pytest.skip("the trainer of ms-swift wants TRL below 1.0, and an environment of its own")
+        pytest.skip("the trainer of ms-swift needs TRL below 1.0, and an environment of its own")
     import swift.rlhf_trainers.grpo_trainer as trainer
     from swift.pipelines import rlhf_main
 
     plugged = tmp_path / "mazes.py"
     plugged.write_text(MAZES.format(name=name))
-    scored, found = [], []
-    deliver, compute = RewardFunction._deliver, trainer.compute_advantages
-
-    def watched_deliver(self, rows, parsed, vectors, step):
-        scored.append((self.method, parsed, vectors))
-        return deliver(self, rows, parsed, vectors, step)
+    found = []
+    compute = trainer.compute_advantages
 
     def watched_compute(**settings):
         result = compute(**settings)
         found.append(result[0].numpy().reshape(2, 4))
         return result
 
-    monkeypatch.setattr(RewardFunction, "_deliver", watched_deliver)
     monkeypatch.setattr(trainer, "compute_advantages", watched_compute)
     answers = 3 if name == "vpo" else 1
     settings = {
@@ -244,12 +243,14 @@ def test_the_whole_trainer_of_ms_swift_trains_a_method(tmp_path, monkeypatch, na
     flags = [str(each) for setting, value in settings.items() for each in (f"--{setting}", value)]
     rewards = ["--reward_funcs", "vpo", "vpo/diversity", "vpo/objective/gold", "--reward_weights", "1", "0", "0"]
     rlhf_main([*flags, *rewards])
-    assert len(found) == len(scored) == 2
-    for given, (method, parsed, vectors) in zip(found, scored, strict=True):
-        rewards_PGMD = np.stack(vectors).reshape(2, 4, answers, 4)
-        mask = np.asarray([[answer is not None for answer in each] for each in parsed]).reshape(2, 4, answers)
+    (module,) = [each for each in list(sys.modules.values()) if getattr(each, "__file__", None) == str(plugged)]
+    batches = [batch for _, _, _, batch in module.BATCHES]
+    assert len(found) == len(batches) == 2
+    for advantages_PG, batch in zip(found, batches, strict=True):
+        rewards_PGMD = np.stack(batch.vectors).reshape(2, 4, answers, 4)
+        mask = np.asarray([[answer is not None for answer in each] for each in batch.parsed]).reshape(2, 4, answers)
         np.testing.assert_allclose(
-            given, advantages(method, rewards_PGMD, mask=mask, target=MazeTask().weights), atol=1e-5
+            advantages_PG, advantages(name, rewards_PGMD, mask=mask, target=MazeTask().weights), atol=1e-5
         )
     (log,) = (tmp_path / "out").rglob("logging.jsonl")
     assert "rewards/vpo/objective/gold/mean" in json.loads(log.read_text().splitlines()[0])

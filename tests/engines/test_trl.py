@@ -11,6 +11,7 @@ from datasets import Dataset, DatasetDict
 
 from tests.engines.letters import letters, own_reward
 from tests.engines.tiny import save_tiny_model
+from tests.engines.training import G, assert_advantages, run_trainer, swapped
 from vpo import advantages, set_reward
 from vpo.engines.rows import text_of
 from vpo.engines.trl import ask_for, check, grpo_config, reward_function, task_dataset
@@ -21,70 +22,28 @@ from vpo.util.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
-G, P = 4, 2
-
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
     return save_tiny_model(tmp_path_factory.mktemp("qwen3"))
 
 
-def run_trainer(model, reward, tmp_path, steps=1, kind=None):
-    """Train for a step or two; returns the trainer, and the advantages of each step as its loss saw them."""
-    from trl import GRPOTrainer
-
-    seen = []
-
-    class Watched(kind or GRPOTrainer):
-        def _compute_loss(self, model, inputs):
-            seen.append(inputs["advantages"].detach().clone())
-            return super()._compute_loss(model, inputs)
-
-    args = grpo_config(
-        reward,
-        output_dir=str(tmp_path / "out"),
-        num_generations=G,
-        per_device_train_batch_size=G * P,
-        max_completion_length=24,
-        max_steps=steps,
-        logging_steps=1,
-        learning_rate=1e-3,
-        report_to="none",
-        save_strategy="no",
-        use_cpu=True,
-        shuffle_dataset=False,
-        seed=3,
-    )
-    trainer = Watched(model, reward_funcs=reward, args=args, train_dataset=task_dataset(reward))
-    trainer.train()
-    return trainer, seen
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_a_stock_trainer_gets_the_advantages_of_the_method(name, tiny, tmp_path):
     method = get(name, anchor=0.5) if name == "vpo_anchored" else get(name)
     reward = own_reward(method, group=G, seed=7)
-    calls = []
-    inner = reward._deliver
-
-    def spy(rows, parsed, scored, step):
-        calls.append((rows, scored, step))
-        return inner(rows, parsed, scored, step)
-
-    reward._deliver = spy
-    _, (seen,) = run_trainer(tiny, reward, tmp_path)
-    ((rows, scored, step),) = calls
-    rewards_PGMD = np.stack(scored).reshape(P, G, -1, 3)
-    names = [rows[place]["problem"] for place in range(0, P * G, G)]
-    step = 0 if name == "goal_conditioned" else step  # its weightings were written into the prompts before
-    expected_PG = advantages(method, rewards_PGMD, seed=7, step=step, problems=names)
+    _, (batch,), (seen,) = run_trainer(tiny, reward, tmp_path)
+    step = 0 if name == "goal_conditioned" else batch.step  # its weightings were written into the prompts before
+    expected_PG = advantages(method, batch.rewards, seed=7, step=step, problems=batch.problems)
     assert np.abs(expected_PG).max() > 0
-    # TRL shuffles the completions of a batch before it splits it into steps.
-    np.testing.assert_allclose(np.sort(seen.flatten()), np.sort(expected_PG.ravel()), atol=2e-5)
+    expected = batch.by_text(expected_PG)
+    assert_advantages(seen, expected)
+    with pytest.raises(AssertionError):
+        assert_advantages(seen, swapped(expected))
 
 
 def test_everything_worth_watching_is_logged(tiny, tmp_path):
-    trainer, _ = run_trainer(tiny, own_reward("vpo"), tmp_path, steps=2)
+    trainer, _, _ = run_trainer(tiny, own_reward("vpo"), tmp_path, steps=2)
     logged = trainer.state.log_history[0]
     for name in ("objective/vowels", "objective/rest", "set_reward", "diversity", "parse_rate", "truncated"):
         assert 0 <= logged[f"vpo/{name}"] <= 3, name
@@ -97,7 +56,7 @@ def test_a_llama_trains_on_a_task(tmp_path):
     task = MazeTask(size=7)
     problems = task.problems("train", count=4)
     model = save_tiny_model(tmp_path / "llama", "llama")
-    trainer, _ = run_trainer(model, reward_function(task, "vpo", problems=problems), tmp_path)
+    trainer, _, _ = run_trainer(model, reward_function(task, "vpo", problems=problems), tmp_path)
     assert trainer.state.log_history[0]["vpo/parse_rate"] == 0  # it writes noise
     assert trainer.state.log_history[0]["vpo/objective/completion"] == 0
 
@@ -105,15 +64,15 @@ def test_a_llama_trains_on_a_task(tmp_path):
 # Without a trainer
 
 
-def test_the_prompt_states_the_weighting_that_is_paid_for():
+def test_the_prompt_states_the_weighting_of_the_reward():
     reward = own_reward("goal_conditioned", seed=4)
     rows = task_dataset(reward)
     for row in rows:
-        weights = reward.weighting_in_prompt(row["problem"])
+        weights = reward.prompt_weighting(row["problem"])
         assert f"vowels {weights[0]:.0%}, consonants {weights[1]:.0%}" in row["prompt"][-1]["content"]
-        (paid,) = reward(["p"], ["aaa"], problem=[row["problem"]])
-        assert paid == pytest.approx(weights[0], abs=1e-6)
-    assert len({tuple(reward.weighting_in_prompt(row["problem"])) for row in rows}) == 4
+        (value,) = reward(["p"], ["aaa"], problem=[row["problem"]])
+        assert value == pytest.approx(weights[0], abs=1e-6)
+    assert len({tuple(reward.prompt_weighting(row["problem"])) for row in rows}) == 4
     assert "vowels" not in task_dataset(own_reward("vpo"))[0]["prompt"][-1]["content"]
     own = reward_function(score=letters, objectives=list("abc"))
     with pytest.raises(ValueError, match="task_dataset takes a reward function of a task"):
@@ -143,7 +102,7 @@ def test_messages_are_read_as_texts():
 
 
 def test_a_method_that_one_answer_leaves_nothing_of_says_so(monkeypatch):
-    monkeypatch.setattr("vpo.methods._WARNED", set())
+    monkeypatch.setattr("vpo.methods.compute._WARNED", set())
     with pytest.warns(UserWarning, match="vpo with one answer per rollout is"):
         reward_function(score=letters, objectives=list("abc"), answers=1)
 
@@ -190,7 +149,7 @@ def test_a_reward_that_is_not_known_is_none_and_takes_no_part():
     assert [found[0], *found[2:]] == pytest.approx(expected.tolist())
 
 
-def test_drawn_weightings_follow_the_problem_and_the_step():
+def test_draw_weightings_follow_the_problem_and_the_step():
     class State:
         global_step = 5
 

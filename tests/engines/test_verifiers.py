@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.engines.letters import letters, own_reward
-from tests.engines.plugged import OBJECTIVES, paid_by, plugin, score
+from tests.engines.plugged import OBJECTIVES, plugin, reward_by, score
 from tests.search.endpoint import endpoint
 from vpo import set_reward
 from vpo.engines.metrics import names
@@ -37,36 +37,36 @@ class Trace:
         self.metrics |= values
 
 
-def test_a_rollout_is_paid_and_its_metrics_are_recorded():
+def test_a_rollout_has_a_reward_and_its_metrics_are_recorded():
     trace = Trace(write(["4", "2222"]))
-    paid = asyncio.run(hook(paid_by("vpo"))(Data(), trace))
-    assert type(paid) is float
-    assert paid == pytest.approx(float(set_reward([[1, 1], [0, 0]])), abs=1e-6)
+    reward = asyncio.run(hook(reward_by("vpo"))(Data(), trace))
+    assert type(reward) is float
+    assert reward == pytest.approx(float(set_reward([[1, 1], [0, 0]])), abs=1e-6)
     assert set(trace.metrics) == {f"vpo/{name}" for name in names(OBJECTIVES)}
 
 
 def test_an_unknown_reward_is_an_error_of_its_rollout():
     trace = Trace(write(["?", "4"]))
     with pytest.raises(ValueError, match="the reward of this rollout is not known"):
-        asyncio.run(hook(paid_by("vpo"))(Data(), trace))
+        asyncio.run(hook(reward_by("vpo"))(Data(), trace))
     assert trace.metrics["vpo/unknown"] == 1
 
 
-def test_a_weighting_that_the_prompt_states_is_paid_for():
+def test_the_reward_is_under_the_weighting_that_the_prompt_states():
     reward = own_reward("goal_conditioned", seed=3)
     task = SimpleNamespace(prompt_text="one", model_dump=lambda: {"problem": "one", "deployed": False})
-    paid = asyncio.run(hook(reward)(task, Trace("ae4XYZ")))
-    assert paid == pytest.approx(np.dot(reward.weighting_in_prompt("one"), letters("ae4XYZ")), abs=1e-6)
+    value = asyncio.run(hook(reward)(task, Trace("ae4XYZ")))
+    assert value == pytest.approx(np.dot(reward.prompt_weighting("one"), letters("ae4XYZ")), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["gdpo", "maxrl", "max_at_k", "random_weighting"])
 def test_methods_that_need_a_group_are_refused(name):
     with pytest.raises(ValueError, match=f"{name} needs the group of a rollout, and verifiers scores one rollout"):
-        hook(paid_by(name))
+        hook(reward_by(name))
 
 
 def test_a_reward_for_each_answer_is_refused():
-    with pytest.raises(ValueError, match="vpo_anchored pays each answer by itself, and verifiers has one advantage"):
+    with pytest.raises(ValueError, match="vpo_anchored has an advantage for each answer, and verifiers has one"):
         hook(reward_function(None, "vpo_anchored", score=score, objectives=OBJECTIVES))
 
 
@@ -101,7 +101,7 @@ TASKSET = """
 """
 
 
-def test_whole_episodes_of_verifiers_are_paid(tmp_path, monkeypatch):
+def test_whole_episodes_of_verifiers_have_rewards(tmp_path, monkeypatch):
     """A taskset without rewards, ours plugged in by configuration, two rollouts, one of them unknown."""
     vf = pytest.importorskip("verifiers.v1")
     (tmp_path / "sums_of_vpo.py").write_text(dedent(TASKSET))

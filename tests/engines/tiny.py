@@ -11,15 +11,17 @@ def save_tiny_model(folder, kind="qwen3"):
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-    signs = ["<pad>", "<eos>", "<unk>", *string.printable]
-    tokenizer = Tokenizer(models.WordLevel({sign: place for place, sign in enumerate(signs)}, unk_token="<unk>"))
+    characters = ["<pad>", "<eos>", "<unk>", *string.printable]
+    tokenizer = Tokenizer(
+        models.WordLevel({character: index for index, character in enumerate(characters)}, unk_token="<unk>")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>", padding_side="left"
     )
     fast.chat_template = TEMPLATE
     shape = {
-        "vocab_size": len(signs),
+        "vocab_size": len(characters),
         "hidden_size": 32,
         "intermediate_size": 32,
         "num_hidden_layers": 2,

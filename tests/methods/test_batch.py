@@ -12,7 +12,7 @@ BY_GROUP = [name for name in METHODS if name != "gdpo"]
 
 
 def example(name, problems=3, rollouts=6, objectives=4):
-    answers = 3 if METHODS[name].multi else 1
+    answers = 3 if METHODS[name].takes_sets else 1
     return np.random.default_rng(0).random((problems, rollouts, answers, objectives))
 
 
@@ -65,7 +65,7 @@ def test_a_group_with_too_few_valid_rollouts_gets_zero(name, left):
     valid = np.ones((3, 6), dtype=bool)
     valid[1, left:] = False
     found = advantages(name, example(name), valid=valid)
-    if left < METHODS[name].smallest_group:
+    if left < METHODS[name].min_group_size:
         assert (found[1] == 0).all()
     assert np.isfinite(found).all()
     assert (found[0] != 0).any()

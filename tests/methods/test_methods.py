@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests import oracles
 from vpo import advantages, dirichlet, set_reward
-from vpo.methods import METHODS, drawn_weighting, get
+from vpo.methods import METHODS, draw_weighting, get, reference
 
 EPS = 1e-4
 
@@ -149,7 +150,7 @@ def test_named_problems_draw_the_same_wherever_they_stand():
 
 
 def test_goal_conditioned_uses_the_weighting_that_goes_into_the_prompt():
-    w = drawn_weighting(2, key=(5, 9, 0))
+    w = draw_weighting(2, key=(5, 9, 0))
     expected = advantages("grpo", SINGLE, target=w)
     np.testing.assert_allclose(advantages("goal_conditioned", SINGLE, seed=5, step=9), expected, atol=1e-7)
 
@@ -240,7 +241,7 @@ def test_vpo_anchored_between_its_ends():
 
 @pytest.mark.parametrize("name", ["vpo", "vpo_anchored"])
 def test_single_answers_warn_once_and_say_what_is_left(name, monkeypatch):
-    monkeypatch.setattr("vpo.methods._WARNED", set())
+    monkeypatch.setattr("vpo.methods.compute._WARNED", set())
     what = {"vpo": "GRPO on the mean", "vpo_anchored": "scalar RL on"}[name]
     with pytest.warns(UserWarning, match=f"{name} with one answer per rollout is {what}") as caught:
         found = advantages(name, SINGLE)
@@ -256,14 +257,14 @@ def test_single_answers_warn_once_and_say_what_is_left(name, monkeypatch):
 
 
 def example(name, problems=3, rollouts=6):
-    answers = 3 if METHODS[name].multi else 1
+    answers = 3 if METHODS[name].takes_sets else 1
     return np.random.default_rng(0).random((problems, rollouts, answers, 4))
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_no_spread_gives_exactly_zero(name):
     # 0.1 is not a sum of powers of two, so a mean of six would not be 0.1 to the last digit.
-    answers = 3 if METHODS[name].multi else 1
+    answers = 3 if METHODS[name].takes_sets else 1
     rewards = np.full((2, 6, answers, 4), 0.1)
     found = advantages(name, rewards)
     assert (found == 0).all()
@@ -303,6 +304,54 @@ def test_what_a_trainer_must_know(name):
     assert method.whole_group == (name in ("gdpo", "maxrl", "max_at_k"))
     assert method.whole_batch == (name == "gdpo")
     assert method.target_in_prompt == (name == "goal_conditioned")
+    assert method.scale_rewards == ("none" if name in ("dr_grpo", "gdpo", "maxrl", "max_at_k") else "group")
+    assert method.loss_type == ("dr_grpo" if name == "dr_grpo" else None)
+    assert method.per_answer == (method.single_reward is not None) == (name == "vpo_anchored")
+    assert method.draws_weightings == (name in ("random_weighting", "goal_conditioned"))
+
+
+def test_the_settings_for_one_reward_give_one():
+    method = METHODS["vpo_anchored"]
+    assert not method(**method.single_reward).per_answer
+
+
+def test_weightings_are_drawn_by_the_reward_alone():
+    """Where the step is not known, a rollout is logged by a method that draws none, or whose prompt states it."""
+    assert get("vpo", draws=7, answers=2).for_one_rollout() == get("vpo", answers=2)
+    assert get("random_weighting").for_one_rollout() == get("grpo")
+    for name in METHODS:
+        alone = get(name).for_one_rollout()
+        assert not alone.draws_weightings or alone.target_in_prompt
+
+
+@dataclass(frozen=True, kw_only=True)
+class Halved(METHODS["grpo"]):
+    """A method of a user's own."""
+
+    name = "halved"
+    factor: float = 0.5
+
+    def rewards(self, group):
+        return self.factor * super().rewards(group)
+
+
+def test_a_method_of_your_own_is_taken_wherever_a_name_is():
+    path = f"{__name__}:Halved"
+    assert get(path, factor=0.25) == Halved(factor=0.25)
+    assert get(Halved()) == Halved()
+    assert reference(Halved(factor=0.25)) == (path, {"answers": 1, "factor": 0.25})
+    assert reference(get("vpo")) == ("vpo", {"answers": 3, "concentration": 1.0, "draws": None})
+    np.testing.assert_array_equal(advantages(Halved(), SINGLE), advantages(path, SINGLE))
+    # Half of 1, 1/2, 1/2, 0: sample variance 1/24.
+    step = 0.25 / (sqrt(1 / 24) + EPS)
+    np.testing.assert_allclose(advantages(Halved(), SINGLE), [[step, 0, 0, -step]], atol=1e-7)
+
+
+def local_method():
+    class Local(METHODS["grpo"]):
+        name = "local"
+
+    return Local()
 
 
 def test_there_are_ten_methods():
@@ -325,6 +374,11 @@ def test_there_are_ten_methods():
         (lambda: get("vpo", answers=2.5), "answers must be an integer, not 2.5"),
         (lambda: get("vpo", concentration=1e9), r"concentration must lie in 1e-06\.\.1e\+06, not"),
         (lambda: get(None), "method None is not known"),
+        (lambda: get("vpo.methods:Nothing"), "method 'vpo.methods:Nothing' cannot be imported"),
+        (lambda: get("math:pi"), "method 'math:pi' must be a subclass of vpo.methods.Method"),
+        (lambda: get(f"{__name__}:Halved", half=1), "has no setting 'half': there are answers, factor"),
+        (lambda: get(Halved(), factor=1.0), "halved has its settings already"),
+        (lambda: reference(local_method()), "method local must be a class of an importable module"),
         (lambda: get("max_at_k", k=1), "k must be 2 or more, not 1"),
     ],
 )

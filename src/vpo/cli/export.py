@@ -53,6 +53,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.core.targets import parse_target
     from vpo.engines.verl.export import TEST, TRAIN, Export, write_export
     from vpo.engines.verl.fitting import ROLLOUT, fitting
+    from vpo.methods import get as get_method
     from vpo.models.locate import absolute
     from vpo.tasks import get
     from vpo.training.verl_overrides import hydra
@@ -72,15 +73,14 @@ def run(options: argparse.Namespace) -> int:
     export = Export(
         task=absolute(options.name) if options.name.endswith(".py") else options.name,
         task_settings=settings,
-        method=options.method,
-        method_settings=chosen,
+        method=get_method(options.method, **chosen),
         target=parse_target(options.target) if options.target else task.target,
         group=options.group,
         seed=options.seed,
         counts=counts,
         stock=options.stock,
     )
-    method, folder = export.get_method(), Path(options.out).absolute()
+    method, folder = export.method, Path(options.out).absolute()
     longest = options.max_tokens * method.answers
     given = {
         "data.train_files": str(folder / TRAIN),

@@ -1,4 +1,4 @@
-"""A `trl.GRPOTrainer` for the methods that pay each answer of a set by itself, such as vpo_anchored. Run on TRL 1.16.
+"""A `trl.GRPOTrainer` for methods with an advantage for each answer, such as vpo_anchored. Run on TRL 1.16.
 
     trainer = AnswerTrainer(model, reward_funcs=reward, args=grpo_config(reward), train_dataset=dataset)
 
@@ -6,19 +6,23 @@ TRL's loss takes an advantage for each token, and its trainer gives each complet
 each answer theirs, and leaves the rest to TRL.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 import torch
 from trl import GRPOTrainer
 
-from vpo.engines.answer_tokens import answer_advantages, answer_of_tokens
+from vpo.engines.answer_tokens import answer_of_tokens
+from vpo.engines.caller import caller_of
+from vpo.engines.fitting import check
 from vpo.engines.reward import RewardFunction
+from vpo.engines.scorer import RewardResult
 from vpo.util.errors import InputError
 
 
-class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is not looked into
-    """Gives the tokens of each answer the advantage of that answer. It takes one reward function, and that of ours."""
+class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is untyped
+    """Gives the tokens of each answer the advantage of that answer. It takes one reward function, made by vpo."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         """Take what `trl.GRPOTrainer` takes."""
@@ -26,27 +30,41 @@ class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is not looked int
         reward = self.reward_funcs[0]
         if len(self.reward_funcs) > 1 or not isinstance(reward, RewardFunction) or not reward.method.per_answer:
             raise InputError(
-                "AnswerTrainer takes one reward function of vpo, for a method that pays each answer by itself: use "
+                "AnswerTrainer takes one reward function of vpo, for a method with an advantage for each answer: use "
                 "trl.GRPOTrainer for others"
             )
+        check(reward, self.args)
         self.reward: RewardFunction = reward
-        self.lengths: dict[int, int] = {}
+        self.result: RewardResult | None = None  # of the batch that is being scored
+        self.token_lengths: dict[int, int] = {}
+
+    def _calculate_rewards(
+        self, inputs: list[dict[str, Any]], prompts: list[Any], completions: list[Any], completion_ids: list[list[int]]
+    ) -> torch.Tensor:
+        """Call the reward function as TRL does, and keep all that it returns."""
+        rows = [{**row, "prompt": prompt} for row, prompt in zip(inputs, prompts, strict=True)]
+        self.result = self.reward.score(rows, completions, completion_ids, caller_of(self))
+        for name, value in self.result.metrics.items():
+            self._log_metric(name, value)
+        rewards = [math.nan if reward is None else reward for reward in self.result.rewards]
+        local_B1 = torch.tensor(rewards, dtype=torch.float32, device=self.accelerator.device)[:, None]
+        gathered: torch.Tensor = self.accelerator.gather(local_B1)
+        return gathered
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-        """Put an advantage for each token in place of the one of the completion."""
+        """Replace the advantage of each completion by one for each token."""
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        given = output["advantages"]
-        local_BM = torch.as_tensor(self.reward.by_answer, device=given.device)
-        every_BM = self.accelerator.gather(local_BM).cpu().numpy()
-        group = self.num_generations if self.model.training else self.num_generations_eval
-        start = self.accelerator.process_index * len(local_BM)
-        advantages_BM = answer_advantages(every_BM, group)[start : start + len(local_BM)]
+        assert self.result is not None
+        advantages_BM = self.result.advantages_BM
+        assert advantages_BM is not None
         advantages_BT = np.zeros(output["completion_ids"].shape)
         tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)  # a processor has one
         rows = zip(output["completion_ids"].tolist(), output["completion_mask"].tolist(), strict=True)
-        for place, (padded, mask) in enumerate(rows):
+        answers, parts = self.reward.method.answers, self.reward.grader.parts
+        for index, (padded, mask) in enumerate(rows):
             ids = padded[: sum(mask)]
-            owners = answer_of_tokens(tokenizer, ids, advantages_BM.shape[1], self.lengths, self.reward.grader.parts)
-            advantages_BT[place, : len(owners)] = advantages_BM[place, owners]
-        output["advantages"] = torch.as_tensor(advantages_BT, dtype=given.dtype, device=given.device)
+            owners = answer_of_tokens(tokenizer, ids, answers, self.token_lengths, parts)
+            advantages_BT[index, : len(owners)] = advantages_BM[index, owners]
+        per_completion = output["advantages"]
+        output["advantages"] = torch.as_tensor(advantages_BT, dtype=per_completion.dtype, device=per_completion.device)
         return output

@@ -1,6 +1,6 @@
 """Which arguments of a GRPO trainer fit a method, and which do not."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vpo.methods import Method
 from vpo.util.errors import InputError
@@ -8,20 +8,22 @@ from vpo.util.errors import InputError
 if TYPE_CHECKING:
     from trl import GRPOConfig
 
-    from vpo.engines.reward import RewardFunction
+    from vpo.engines.scorer import RewardScorer
 
 
 def fitting(method: Method) -> dict[str, str]:
-    """Return the settings of `GRPOConfig` that a method must have."""
-    fitting = {"multi_objective_aggregation": "sum_then_normalize"}  # the other ignores scale_rewards
-    fitting["scale_rewards"] = "none" if method.whole_group or method.name == "dr_grpo" else "group"
-    if method.name == "dr_grpo":
-        fitting["loss_type"] = "dr_grpo"
-    return fitting
+    """The settings of `GRPOConfig` that a method must have."""
+    settings = {
+        "multi_objective_aggregation": "sum_then_normalize",  # the other ignores scale_rewards
+        "scale_rewards": method.scale_rewards,
+    }
+    if method.loss_type is not None:
+        settings["loss_type"] = method.loss_type
+    return settings
 
 
-def check(reward: "RewardFunction", args: "GRPOConfig") -> None:
-    """Refuse a config that would not train what the reward function delivers, with the setting to change.
+def check(reward: "RewardScorer", args: "GRPOConfig") -> None:
+    """Refuse a config under which a trainer would not train on the method's advantages, with the setting to change.
 
     A reward function checks the trainer that calls it, before its first update.
     """
@@ -33,16 +35,6 @@ def check(reward: "RewardFunction", args: "GRPOConfig") -> None:
         raise InputError(
             f"num_generations_eval must be {reward.group} for {method.name}, not {args.num_generations_eval}"
         )
-    reward.longest = args.max_completion_length
-
-
-def check_trainer(reward: "RewardFunction", trainer: Any) -> None:
-    """Refuse a trainer that cannot give each answer an advantage of its own, where the method needs that."""
-    if reward.method.per_answer and getattr(trainer, "reward", None) is not reward:
-        raise InputError(
-            f"{reward.method.name} pays each answer by itself: train with vpo.engines.answer_trainer.AnswerTrainer, or "
-            f"give the set one reward: vpo.methods.get({reward.method.name!r}, anchor=0.9)"
-        )
 
 
 def check_method(method: Method, args: "GRPOConfig") -> None:
@@ -50,4 +42,30 @@ def check_method(method: Method, args: "GRPOConfig") -> None:
     for name, value in fitting(method).items():
         if getattr(args, name) != value:
             raise InputError(f"{name} must be {value!r} for {method.name}, not {getattr(args, name)!r}")
-    method.check_group(args.num_generations)
+    method.check_group_size(args.num_generations)
+
+
+def check_stock_trainer(method: Method) -> None:
+    """Refuse to be called by `trl.GRPOTrainer` itself where each answer has an advantage of its own."""
+    if method.per_answer:
+        raise InputError(
+            f"{method.name} has an advantage for each answer: train with vpo.engines.answer_trainer.AnswerTrainer"
+            f"{single_reward_hint(method)}"
+        )
+
+
+def check_one_reward(method: Method, trainer: str) -> None:
+    """Refuse a method with an advantage for each answer, where the trainer has one advantage per completion."""
+    if method.per_answer:
+        raise InputError(
+            f"{method.name} has an advantage for each answer, and {trainer} has one for a completion: train with TRL "
+            f"or verl{single_reward_hint(method)}"
+        )
+
+
+def single_reward_hint(method: Method) -> str:
+    """How to give the whole set one reward instead, as the end of a message; empty without such a way."""
+    if method.single_reward is None:
+        return ""
+    settings = ", ".join(f"{name}={value!r}" for name, value in method.single_reward.items())
+    return f", or give the set one reward by the setting {settings} of the method"

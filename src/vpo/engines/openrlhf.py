@@ -8,35 +8,36 @@
     --train.agent_func_path that_file.py --data.label_key row
     --algo.advantage.estimator group_norm --algo.kl.init_coef 0
 
-`row` is a column with the JSON text of what the scorer wants, such as ``{"solution": "4"}``. `dr_grpo`, `maxrl` and
-`max_at_k` want `--algo.advantage.estimator dr_grpo`, which only subtracts the mean. An agent sees no flags, so these
-are not checked: docs/trainers.md says what each would change.
+`row` is a column with the JSON text of what the score function needs, such as ``{"solution": "4"}``. `dr_grpo`,
+`maxrl` and `max_at_k` need `--algo.advantage.estimator dr_grpo`, which only subtracts the mean. An agent sees no flags,
+so these are not checked: docs/trainers.md says what each would change.
 
-OpenRLHF hands a reward function one sample at a time. An agent runs all samples of a prompt, so this one pays them
-together, and the methods that look at the whole group have it.
+OpenRLHF hands a reward function one sample at a time. An agent runs all samples of a prompt, so this one scores them
+together, and methods that look at the whole group have it.
 """
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
-from types import SimpleNamespace
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from vpo.engines.carrying import check_one_reward, filled
+from vpo.engines.caller import Caller
+from vpo.engines.fitting import check_one_reward
 from vpo.engines.metrics import names
 from vpo.engines.reward import RewardFunction
+from vpo.engines.unknown import with_group_mean
 from vpo.util.errors import InputError
 
-# What OpenRLHF keeps of a sample: its tokens, and what it was paid.
+# What OpenRLHF keeps of a sample: its tokens and its reward.
 Output: TypeAlias = dict[str, Any]
 
 
 def agent(reward: RewardFunction) -> type[Any]:
-    """Return the `AgentExecutor` that a file for `--train.agent_func_path` must hold."""
+    """The `AgentExecutor` that a file for `--train.agent_func_path` must define."""
     check_one_reward(reward.method, "OpenRLHF")
     if reward.method.whole_batch:
         raise InputError(
@@ -45,12 +46,12 @@ def agent(reward: RewardFunction) -> type[Any]:
         )
     from openrlhf.utils.agent import SingleTurnAgentExecutor
 
-    class AgentExecutor(SingleTurnAgentExecutor):  # type: ignore[misc]  # openrlhf is not looked into
-        """Generates as OpenRLHF does, and pays the samples of a prompt once all of them have ended."""
+    class AgentExecutor(SingleTurnAgentExecutor):  # type: ignore[misc]  # openrlhf is untyped
+        """Generates as OpenRLHF does, and scores the samples of a prompt once all of them have ended."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.groups: WeakValueDictionary[int, Together] = WeakValueDictionary()
+            self.groups: WeakValueDictionary[int, SampleGroup] = WeakValueDictionary()
             self.steps = count()
 
         async def execute(
@@ -63,67 +64,69 @@ def agent(reward: RewardFunction) -> type[Any]:
             llm_engine: Any,
             images: Any = None,
         ) -> Output:
-            """Return a sample of a prompt, paid."""
+            """A sample of a prompt, with its reward."""
             # All samples of a prompt, and no others, are started with the same object.
             group = self.groups.get(id(sampling_params))
             if group is None:
                 step = next(self.steps)
 
-                def pay_all(outputs: Sequence[Output]) -> None:
-                    texts = [written(output, hf_tokenizer) for output in outputs]
-                    for output, paid in zip(outputs, pay(reward, prompt, label, texts, step), strict=True):
-                        output.update(paid)
+                def add_rewards(outputs: Sequence[Output]) -> None:
+                    texts = [completion_text(output, hf_tokenizer) for output in outputs]
+                    for output, fields in zip(outputs, sample_rewards(reward, prompt, label, texts, step), strict=True):
+                        output.update(fields)
 
-                group = self.groups[id(sampling_params)] = Together(pay_all, sampling_params)
+                group = self.groups[id(sampling_params)] = SampleGroup(add_rewards, sampling_params)
             sample = super().execute(prompt, label, sampling_params, max_length, hf_tokenizer, llm_engine, images)
             return await group.add(sample)
 
     return AgentExecutor
 
 
-class Together:
-    """Samples that are started together, end one by one, and are paid as one group."""
+class SampleGroup:
+    """Samples that are started together, end one by one, and are scored as one group."""
 
-    def __init__(self, pay_all: Callable[[Sequence[Output]], None], key: object) -> None:
-        """Take what pays the outputs of a group, and an object that must live as long as the group does."""
-        self.pay_all, self.key = pay_all, key
+    def __init__(self, add_rewards: Callable[[Sequence[Output]], None], key: object) -> None:
+        """`add_rewards` scores the outputs of the group; `key` is an object that must live as long as the group."""
+        self.add_rewards, self.key = add_rewards, key
         self.started = 0
         self.ended: list[Output] = []
-        self.paid: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.scored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def add(self, sample: Awaitable[Output]) -> Output:
-        """Return the output of a sample once its group is paid. Where one fails, all do."""
+        """The output of a sample once its group is scored. Where one fails, all do."""
         self.started += 1
         try:
             await asyncio.sleep(0)  # the rest of the group starts before the first can end
             output = await sample
             self.ended.append(output)
             if len(self.ended) == self.started:
-                await asyncio.to_thread(self.pay_all, self.ended)  # others generate meanwhile
-                self.paid.set_result(None)
+                await asyncio.to_thread(self.add_rewards, self.ended)  # others generate meanwhile
+                self.scored.set_result(None)
         except BaseException:
-            self.paid.cancel()
+            self.scored.cancel()
             raise
-        await self.paid
+        await self.scored
         return output
 
 
-def written(output: Output, tokenizer: Any) -> str:
-    """Return the text of a completion, without its prompt, whose instruction holds answer tags too."""
+def completion_text(output: Output, tokenizer: Any) -> str:
+    """The text of a completion without its prompt, whose instruction holds answer tags too."""
     ((start, stop),) = output["action_ranges"]
     text: str = tokenizer.decode(output["observation_tokens"][start:stop], skip_special_tokens=True)
     return text
 
 
-def pay(reward: RewardFunction, prompt: str, label: Any, texts: Sequence[str], step: int = 0) -> list[Output]:
-    """Return `reward`, `scores` and `extra_logs` for each sample of a prompt.
+def sample_rewards(
+    reward: RewardFunction, prompt: str, label: Any, texts: Sequence[str], step: int = 0
+) -> list[Output]:
+    """`reward`, `scores` and `extra_logs` for each sample of a prompt.
 
     Args:
         reward: the reward function.
         prompt: as the model saw it.
         label: carries the columns.
         texts: the completions, a whole group.
-        step: differs from group to group, so that weightings are drawn anew.
+        step: differs from group to group, so that each draws its own weighting.
     """
     size, method = len(texts), reward.method
     if method.whole_group and size != reward.group:
@@ -131,22 +134,22 @@ def pay(reward: RewardFunction, prompt: str, label: Any, texts: Sequence[str], s
             f"{method.name} looks at the whole group: --rollout.n_samples_per_prompt and --eval.n_samples_per_prompt "
             f"must be {reward.group}, the group of the reward, not {size}"
         )
-    # OpenRLHF wants the same names of every sample, known or not.
-    logs = {f"vpo/{name}": 0.0 for name in names(reward.objectives)}
-    columns = {name: [value] * size for name, value in columns_of(label).items()}
-    state = SimpleNamespace(global_step=step)
-    paid = filled(reward([prompt] * size, texts, trainer_state=state, log_metric=logs.__setitem__, **columns))
+    rows = [{**columns_of(label), "prompt": prompt} for _ in texts]
+    result = reward.score(rows, texts, caller=Caller(step=step))
+    # OpenRLHF needs the same names of every sample, known or not.
+    logs = {f"vpo/{name}": 0.0 for name in names(reward.objectives)} | result.metrics
+    rewards = with_group_mean(result.rewards)
     # Dynamic filtering compares the mean of a group's scores with bounds, and that of advantages is always 0.
-    scores = [logs["vpo/target"]] * size if method.whole_group else paid
+    scores = [logs["vpo/target"]] * size if method.whole_group else rewards
     # In float32 the mean of equal numbers is off by a digit, and group_norm divides that by a spread of 0 plus 1e-9.
     return [
         {"reward": np.float64(each), "scores": float(score), "extra_logs": dict(logs)}
-        for each, score in zip(paid, scores, strict=True)
+        for each, score in zip(rewards, scores, strict=True)
     ]
 
 
 def columns_of(label: Any) -> dict[str, Any]:
-    """Return the columns that a label carries: those of a mapping or of its JSON text; itself as `label` otherwise."""
+    """The columns that a label carries: those of a mapping or of its JSON text; itself as `label` otherwise."""
     if isinstance(label, str) and label.startswith("{"):
         try:
             label = json.loads(label)

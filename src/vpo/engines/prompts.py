@@ -1,4 +1,4 @@
-"""Data sets whose prompts ask for m answers: a user's own, and those of a task."""
+"""Data sets whose prompts ask for m answers: your own, and those of a task."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +9,14 @@ from vpo.util.errors import InputError
 if TYPE_CHECKING:
     from datasets import Dataset
 
-    from vpo.engines.reward import RewardFunction
+    from vpo.engines.scorer import RewardScorer
 
-# The column of rows whose prompt states w* and not a drawn weighting.
+# The column that is true for rows whose prompt states w*, false where it states a weighting drawn for training.
 DEPLOYED = "deployed"
 
 
 def ask_for(dataset: "Dataset", answers: int) -> "Dataset":
-    """Return a data set whose prompts, texts or messages, end in the instruction for m answers."""
+    """The data set with the instruction for m answers at the end of its prompts, which are texts or messages."""
     instruction = protocol.instruction(answers)
 
     def ask(row: dict[str, Any]) -> dict[str, Any]:
@@ -40,10 +40,10 @@ def ask_for(dataset: "Dataset", answers: int) -> "Dataset":
     return dataset.map(ask)
 
 
-def task_dataset(reward: "RewardFunction", *, evaluation: bool = False) -> "Dataset":
-    """Return a data set with a prompt for each problem of a reward function's task, named in the column `problem`.
+def task_dataset(reward: "RewardScorer", *, evaluation: bool = False) -> "Dataset":
+    """A prompt for each problem of a reward function's task, named in the column `problem`.
 
-    Where the method wants the weighting in the prompt, it is the one that the reward function will pay for: drawn for
+    Where the method states the weighting in the prompt, it is the one that the reward is computed with: one drawn for
     each problem, or for evaluation w*, the deployed one.
     """
     from datasets import Dataset
@@ -51,14 +51,14 @@ def task_dataset(reward: "RewardFunction", *, evaluation: bool = False) -> "Data
     return Dataset.from_list(task_rows(reward, evaluation=evaluation))
 
 
-def task_rows(reward: "RewardFunction", *, evaluation: bool = False) -> list[dict[str, Any]]:
-    """Return the rows of `task_dataset`."""
+def task_rows(reward: "RewardScorer", *, evaluation: bool = False) -> list[dict[str, Any]]:
+    """The rows of `task_dataset`."""
     if not isinstance(reward.grader, TaskGrader):
         raise InputError("task_dataset takes a reward function of a task; for your own prompts use ask_for")
     task, stated = reward.grader.task, reward.method.target_in_prompt
     rows: list[dict[str, Any]] = []
     for name, problem in reward.grader.problems.items():
-        weighting = reward.deployed(name) if evaluation else reward.weighting_in_prompt(name)
+        weighting = reward.prompt_target(name) if evaluation else reward.prompt_weighting(name)
         row = {"prompt": task.ask(problem, reward.method.answers, weighting), "problem": name}
         rows.append({**row, DEPLOYED: evaluation} if stated else row)
     return rows

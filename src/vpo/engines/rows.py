@@ -1,4 +1,4 @@
-"""What a trainer hands over to be paid: rows of its data set, and completions."""
+"""What a trainer hands over to be scored: rows of its data set, and completions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -6,35 +6,53 @@ from typing import Any, NamedTuple
 from vpo.core.types import Floats
 from vpo.engines.grading import Answers
 from vpo.engines.prompts import DEPLOYED
+from vpo.util.grouping import group_by
 
 
 class Slice(NamedTuple):
-    """The completions of one process: their rows, answers and scores; which were cut off, as far as that is known."""
+    """The part of a batch that one process has: rows, texts, answers and scores of its completions.
+
+    `truncated` says which reached the longest length; it is empty where that is not known.
+    """
 
     rows: list[dict[str, Any]]
     texts: list[str]
     parsed: list[Answers]
-    scored: list[Floats | None]
-    cut: list[bool]
+    vectors: list[Floats | None]
+    truncated: list[bool]
+
+    @classmethod
+    def joined(cls, slices: Sequence["Slice"]) -> "Slice":
+        """The slices of all processes as one."""
+        return cls(*([each for part in parts for each in part] for parts in zip(*slices, strict=True)))
 
     def without_texts(self) -> "Slice":
-        """Return what the other processes need: which answers are there, and which problem each row is about."""
+        """What the other processes need: the scores, which answers exist, and which problem each row is about."""
         rows = [{"problem": key_of(row), **({DEPLOYED: row[DEPLOYED]} if DEPLOYED in row else {})} for row in self.rows]
-        there: list[Answers] = [[None if answer is None else "" for answer in answers] for answers in self.parsed]
-        return Slice(rows, [], there, self.scored, self.cut)
+        parsed: list[Answers] = [[None if answer is None else "" for answer in answers] for answers in self.parsed]
+        return Slice(rows, [], parsed, self.vectors, self.truncated)
 
 
 def rows_of(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of the data set that completions belong to, out of its columns; what is no column is left out."""
-    whole = {name: each for name, each in columns.items() if isinstance(each, list) and len(each) == len(prompts)}
+    """The rows of the data set that completions belong to, out of its columns. Other arguments are dropped."""
+    full = {
+        name: values for name, values in columns.items() if isinstance(values, list) and len(values) == len(prompts)
+    }
     return [
-        {"prompt": prompt, **{name: values[place] for name, values in whole.items()}}
-        for place, prompt in enumerate(prompts)
+        {"prompt": prompt, **{name: values[index] for name, values in full.items()}}
+        for index, prompt in enumerate(prompts)
     ]
 
 
+def group_indices(rows: Sequence[Mapping[str, Any]], size: int) -> list[list[int]]:
+    """The indices of each group: by its size where that divides the rows, else by problem; a size of 0 is unknown."""
+    if size and len(rows) % size == 0:
+        return [list(range(start, start + size)) for start in range(0, len(rows), size)]
+    return list(group_by(range(len(rows)), lambda index: key_of(rows[index])).values())
+
+
 def text_of(completion: Any) -> str:
-    """Return the text of a completion: itself, or that of its last message, of its text parts where it has several."""
+    """The text of a completion: itself, or that of its last message, joined where the message has several parts."""
     if isinstance(completion, str):
         return completion
     content = completion[-1].get("content") if completion else None
@@ -44,5 +62,5 @@ def text_of(completion: Any) -> str:
 
 
 def key_of(row: Mapping[str, Any]) -> str:
-    """Return what tells the problem of a row from others: its name, or else its prompt."""
+    """What tells the problem of a row from others: its name, or else its prompt."""
     return str(row["problem"]) if "problem" in row else repr(row["prompt"])

@@ -8,88 +8,107 @@
     --external_plugins that_file.py --scale_rewards group
     --reward_funcs vpo vpo/diversity vpo/objective/correct --reward_weights 1 0 0
 
-`gdpo`, `maxrl`, `max_at_k` and `dr_grpo` want `--scale_rewards none`. ms-swift logs rewards and nothing else, so each
-metric is a reward function too, whose weight must be 0; leave out those that you do not want to watch. Settings that do
-not fit the method are refused when the trainer starts.
+`gdpo`, `maxrl`, `max_at_k` and `dr_grpo` need `--scale_rewards none`. ms-swift logs rewards and nothing else, so each
+metric is a reward function too, whose weight must be 0; name only those that you want to watch. Settings that do not
+fit the method are refused when the trainer starts.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
-from vpo.engines.carrying import check_one_reward, filled
-from vpo.engines.fitting import check
+from vpo.engines.caller import Caller
+from vpo.engines.fitting import check, check_one_reward
 from vpo.engines.metrics import names
 from vpo.engines.reward import RewardFunction
+from vpo.engines.rows import group_indices, rows_of
+from vpo.engines.unknown import with_group_mean
 from vpo.util.errors import InputError
+
+SwiftFunction: TypeAlias = Callable[..., Sequence[float | None]]
 
 
 def register(reward: RewardFunction) -> None:
-    """Make a reward function known to ms-swift as `vpo`, and each of its metrics as `vpo/…`."""
+    """Register a reward function with ms-swift as `vpo`, and each of its metrics as `vpo/…`."""
     check_one_reward(reward.method, "ms-swift")
-    from swift.rewards import ORM, orms
+    from swift.rewards import orms
 
-    logged: dict[str, float] = {}  # of the last batch
-
-    def call(self: Any, completions: Sequence[str], messages: Sequence[Any], **columns: Any) -> list[float]:
-        logged.clear()
-        return pay(reward, completions, messages, logged, **columns)
-
-    def begin(self: Any, args: Any = None, **settings: Any) -> None:
-        if args is not None:
-            check_arguments(reward, args)
-
-    orms["vpo"] = type("vpo", (ORM,), {"__init__": begin, "__call__": call})  # a class's name is its name in the log
+    plugin = SwiftPlugin(reward)
+    orms["vpo"] = plugin.reward_function
     for name in names(reward.objectives):
-        orms[f"vpo/{name}"] = _metric(ORM, f"vpo/{name}", reward, logged)
+        orms[f"vpo/{name}"] = partial(plugin.metric_function, f"vpo/{name}")
 
 
-def _metric(base: type[Any], name: str, reward: RewardFunction, logged: dict[str, float]) -> type[Any]:
-    """Return a reward function that only shows a metric of the batch that was just paid."""
+class SwiftPlugin:
+    """Makes the functions that ms-swift calls in turn for each batch: `vpo` first, then each metric of that batch."""
 
-    def begin(self: Any, args: Any = None, **settings: Any) -> None:
-        if args is not None and reward.checked is not args:
-            raise InputError(f"--reward_funcs must name vpo before {name}, which shows what vpo found")
+    def __init__(self, reward: RewardFunction) -> None:
+        """The arguments of the trainer come later."""
+        self.reward = reward
+        self.args: Any = None  # of the trainer, once ms-swift has made the function `vpo`
+        self.metrics: dict[str, float] = {}  # of the last batch
+
+    def reward_function(self, args: Any = None, **_: Any) -> SwiftFunction:
+        """The function that returns the rewards; ms-swift passes the arguments of its trainer."""
+        if args is not None:
+            check_arguments(self.reward, args)
+        self.args = args
+
+        def vpo(completions: Sequence[str], messages: Sequence[Any], **columns: Any) -> list[float]:
+            return self.rewards(completions, messages, **columns)
+
+        return vpo
+
+    def metric_function(self, name: str, args: Any = None, **_: Any) -> SwiftFunction:
+        """A function that returns a metric of the batch that `vpo` has just scored."""
+        if args is not None and self.args is not args:
+            raise InputError(f"--reward_funcs must name vpo before {name}, which is a metric of its batch")
         if args is not None and not args.reward_weights:
             raise InputError(f"--reward_weights must be given with {name}: 1 for vpo, 0 for what is only logged")
 
-    def call(self: Any, completions: Sequence[str], **columns: Any) -> list[float | None]:
-        return [logged.get(name)] * len(completions)
+        def metric(completions: Sequence[str], **columns: Any) -> list[float | None]:
+            return [self.metrics.get(name)] * len(completions)
 
-    return type(name, (base,), {"__init__": begin, "__call__": call})
+        metric.__name__ = name  # under which ms-swift logs it
+        return metric
 
+    def rewards(
+        self,
+        completions: Sequence[str],
+        messages: Sequence[Any],
+        completion_ids: Sequence[Sequence[int]] = (),
+        trainer_state: Any = None,
+        **columns: Any,
+    ) -> list[float]:
+        """The reward of each completion.
 
-def pay(
-    reward: RewardFunction,
-    completions: Sequence[str],
-    messages: Sequence[Any],
-    logged: dict[str, float],
-    **columns: Any,
-) -> list[float]:
-    """Return what each completion is paid, and leave the metrics in `logged`.
-
-    ms-swift counts an unknown reward as 0, which is a bad one: it is given the mean of its group instead.
-    """
-    prompts = [each[:-1] for each in messages]  # the last one is the completion
-    paid = reward(prompts, completions, log_metric=logged.__setitem__, **columns)
-    groups: dict[str, list[int]] = {}
-    for place, prompt in enumerate(prompts):
-        groups.setdefault(repr(prompt), []).append(place)
-    found = [0.0] * len(paid)
-    for places in groups.values():
-        for place, each in zip(places, filled([paid[place] for place in places]), strict=True):
-            found[place] = each
-    return found
+        ms-swift counts an unknown reward as 0, which is a bad one: it gets the mean of its group instead.
+        """
+        prompts = [each[:-1] for each in messages]  # the last message is the completion
+        caller = Caller(
+            step=getattr(trainer_state, "global_step", 0),
+            group_size=getattr(self.args, "num_generations", None),
+            max_completion_length=getattr(self.args, "max_completion_length", None),
+        )
+        result = self.reward.score(rows_of(prompts, columns), completions, completion_ids, caller)
+        self.metrics = result.metrics
+        rewards = [0.0] * len(completions)
+        for indices in group_indices([{"prompt": prompt} for prompt in prompts], 0):
+            group = with_group_mean([result.rewards[index] for index in indices])
+            for index, reward in zip(indices, group, strict=True):
+                rewards[index] = reward
+        return rewards
 
 
 def check_arguments(reward: RewardFunction, args: Any) -> None:
-    """Refuse arguments of ms-swift that would change what the reward function delivers, with the one to change."""
+    """Refuse arguments of ms-swift under which it would not train on the method's advantages."""
     method = reward.method
     if not hasattr(args, "per_device_train_batch_size"):
         raise InputError("train with swift rlhf: the arguments of megatron are others, and were not tried")
     if args.advantage_estimator != "grpo":
         raise InputError(f"--advantage_estimator must be grpo, not {args.advantage_estimator}")
     if args.kl_in_reward and args.beta:
-        raise InputError("--kl_in_reward must be false: it takes KL off the rewards before they are compared")
+        raise InputError("--kl_in_reward must be false: it subtracts KL from the rewards before they are compared")
     weights = args.reward_weights
     if weights and (weights[0] != 1 or any(weights[1:])):
         raise InputError(
@@ -102,11 +121,10 @@ def check_arguments(reward: RewardFunction, args: Any) -> None:
         raise InputError(
             f"{method.name} divides by the spread of the whole batch: train in 1 process, not {args.world_size}"
         )
-    held = args.per_device_train_batch_size * args.steps_per_generation
-    if method.whole_group and held % args.num_generations:
+    rollouts = args.per_device_train_batch_size * args.steps_per_generation
+    if method.whole_group and rollouts % args.num_generations:
         raise InputError(
             f"{method.name} needs whole groups in one process: per_device_train_batch_size × steps_per_generation is "
-            f"{held}, and must be divisible by num_generations, {args.num_generations}"
+            f"{rollouts}, and must be divisible by num_generations, {args.num_generations}"
         )
     check(reward, args)  # they are those of TRL, and more
-    reward.checked = args

@@ -5,10 +5,10 @@
     trainer = GRPOTrainer(model, reward_funcs=reward, args=grpo_config(reward, output_dir="run"), train_dataset=dataset)
 
 How a method reaches the trainer: most are plain rewards, which TRL normalises in the group. `gdpo`, `maxrl` and
-`max_at_k` look at the whole group; their advantage has mean zero in it, so it is delivered as the reward to a trainer
+`max_at_k` look at the whole group; their advantage has mean zero in it, so it is returned as the reward to a trainer
 that only subtracts the mean (`scale_rewards="none"`). `grpo_config` sets what fits, and refuses what does not.
-`vpo_anchored` pays each answer by itself, which takes `vpo.engines.answer_trainer.AnswerTrainer` in GRPOTrainer's
-place, or one reward for the whole set: ``get("vpo_anchored", anchor=0.9)``.
+`vpo_anchored` has an advantage for each answer: use `vpo.engines.answer_trainer.AnswerTrainer` instead of GRPOTrainer,
+or give the whole set one reward: ``get("vpo_anchored", anchor=0.9)``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -25,18 +25,17 @@ __all__ = ["RewardFunction", "ask_for", "check", "grpo_config", "reward_function
 
 
 def grpo_config(method: "str | Method | RewardFunction", **settings: Any) -> "GRPOConfig":
-    """Return the `GRPOConfig` that fits a method: how rewards are scaled, the loss, the length of completions.
+    """The `GRPOConfig` that fits a method: how rewards are scaled, the loss, the length of completions.
 
     Args:
-        method: a name, a method, or best the reward function itself, with which it is then checked.
+        method: a name, a method, or best the reward function itself, whose group it is then checked with.
         settings: any of `GRPOConfig`'s, and `max_tokens` (256), by which m answers set max_completion_length.
     """
     import torch
     from trl import GRPOConfig
 
     reward = method if isinstance(method, RewardFunction) else None
-    chosen = reward.method if reward else get(method) if isinstance(method, str) else method
-    assert isinstance(chosen, Method)
+    chosen = method.method if isinstance(method, RewardFunction) else get(method)
     settings.setdefault("max_completion_length", settings.pop("max_tokens", 256) * chosen.answers)
     for name, value in fitting(chosen).items():
         settings.setdefault(name, value)

@@ -8,41 +8,40 @@
     [env.taskset.task.rewards]
     vpo = { fn = "that_file.py:reward" }
 
-The scorer's further parameters are fields of the task's data. verifiers scores one rollout at a time, so the methods
-that look at the whole group, or draw a weighting for it, are refused. What becomes of the rewards is the trainer's:
-docs/trainers.md.
+The score function's further parameters are fields of the task's data. verifiers scores one rollout at a time, so
+methods that look at the whole group, or draw a weighting for it, are refused. How advantages are made of the rewards is
+up to the trainer: docs/trainers.md.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from vpo.engines.carrying import check_one_reward
+from vpo.engines.fitting import check_one_reward
 from vpo.engines.reward import RewardFunction
+from vpo.engines.scorer import RewardResult
 from vpo.util.errors import InputError
 
 
 def hook(reward: RewardFunction) -> Callable[[Any, Any], Awaitable[float]]:
-    """Return the reward of a rollout as verifiers calls it; its metrics go onto the trace."""
+    """The reward of a rollout as verifiers calls it; its metrics are recorded on the trace."""
     method = reward.method
     check_one_reward(method, "verifiers")
-    if method.whole_group or (method.keyed and not method.target_in_prompt):
+    if method.whole_group or (method.draws_weightings and not method.target_in_prompt):
         raise InputError(
             f"{method.name} needs the group of a rollout, and verifiers scores one rollout at a time: train it with "
             "TRL or ms-swift"
         )
 
-    def pay(task: Any, trace: Any) -> tuple[float | None, dict[str, float]]:
-        columns = {name: [value] for name, value in task.model_dump().items() if name != "prompt"}
-        logged: dict[str, float] = {}
-        (paid,) = reward([task.prompt_text], [trace.last_reply], log_metric=logged.__setitem__, **columns)
-        return paid, logged
+    def score(task: Any, trace: Any) -> RewardResult:
+        return reward.score([{**task.model_dump(), "prompt": task.prompt_text}], [trace.last_reply])
 
     async def vpo(task: Any, trace: Any) -> float:
-        paid, logged = await asyncio.to_thread(pay, task, trace)
-        trace.record_metrics(logged)
-        if paid is None:
-            raise InputError("the reward of this rollout is not known")  # an error, and trainers leave those out
-        return paid
+        result = await asyncio.to_thread(score, task, trace)
+        trace.record_metrics(result.metrics)
+        (value,) = result.rewards
+        if value is None:
+            raise InputError("the reward of this rollout is not known")  # trainers drop rollouts with an error
+        return value
 
     return vpo

@@ -1,4 +1,4 @@
-"""Advantages of a batch: checks the arguments, hands the method one group at a time, gathers the results."""
+"""A batch of groups, out of arguments that are checked: rewards, target, mask, valid."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from vpo.core.arrays import as_array, from_numpy, namespace, narrow, shape, to_numpy, widen
+from vpo.core.arrays import as_array, from_numpy, namespace, shape, to_numpy, widen
 from vpo.core.checks import as_booleans, as_integer, check_finite, check_rank, check_weights
 from vpo.core.types import Array, ArrayLike
-from vpo.methods.group import Group, Method
+from vpo.methods.group import Group
 from vpo.util.errors import InputError
 
 
@@ -21,7 +21,7 @@ class Batch:
     Attributes:
         groups: of each problem, its rollouts with known rewards.
         known_PG: which rollouts those are.
-        like: the first group as it was given, for the kind of the result.
+        like: the first group as it was passed, for the array type of the result.
         answers: the most answers of any rollout.
     """
 
@@ -43,14 +43,14 @@ class Batch:
         problems: Sequence[int | str] | None,
     ) -> "Batch":
         """Check the arguments of `vpo.advantages`."""
-        given = _groups_of(rewards)
-        count = len(given)
+        arrays = _groups_of(rewards)
+        count = len(arrays)
         masks, valids = _per_problem(mask, "mask", count), _per_problem(valid, "valid", count)
         targets, names = _targets(target, count), _per_problem(problems, "problems", count)
         key = as_integer(seed, "seed"), as_integer(step, "step")
         groups, known = [], []
         weightings: dict[tuple[int, int], Array] = {}
-        for p, rewards_GMD in enumerate(given):
+        for p, rewards_GMD in enumerate(arrays):
             known_G = _known_rollouts(valids[p], f"valid[{p}]", rewards_GMD)
             rewards_mask = _known_rewards(rewards_GMD, f"rewards[{p}]", masks[p], f"mask[{p}]", known_G)
             which = id(targets[p]), shape(rewards_GMD)[-1]
@@ -59,38 +59,12 @@ class Batch:
                 weightings[which] = _target(targets[p], name, rewards_GMD)
             groups.append(Group(*rewards_mask, weightings[which], (*key, p if names[p] is None else names[p])))
             known.append(known_G)
-        answers = max(shape(rewards_GMD)[1] for rewards_GMD in given)
-        return cls(tuple(groups), namespace(given[0]).stack(known), given[0], answers)
-
-
-def batch_advantages(method: Method, batch: Batch) -> Array:
-    """Return the advantages of a batch, (P, G) or (P, G, M); 0 for rollouts without a known reward."""
-    method.check_group(shape(batch.known_PG)[1])
-    if batch.answers > 1 and not method.multi:
-        raise InputError(f"{method.name} takes 1 answer per rollout, and rewards has {batch.answers}")
-    each = (batch.answers,) if method.per_answer else ()
-    result = from_numpy(np.zeros((*shape(batch.known_PG), *each)), batch.like)
-    # A group that is left with too few rollouts to compare takes no part, and keeps its zeros.
-    whole = [p for p, group in enumerate(batch.groups) if shape(group.rewards_GMD)[0] >= method.smallest_group]
-    if whole:
-        parts = [_filled(method.advantage(batch.groups[p]), each) for p in whole]
-        finished = method.finish(namespace(result).concat(parts))
-        part_of_PG = from_numpy(np.isin(np.arange(len(batch.groups)), whole), batch.like)[:, None] & batch.known_PG
-        result[part_of_PG] = finished
-    return narrow(result, batch.like)
-
-
-def _filled(advantages: Array, each: tuple[int, ...]) -> Array:
-    """Return advantages by answer with zeros for the answers that other problems have more of."""
-    if shape(advantages)[1:] == each:
-        return advantages
-    rollouts, answers = shape(advantages)
-    zeros = from_numpy(np.zeros((rollouts, each[0] - answers)), advantages)
-    return namespace(advantages).concat([advantages, zeros], axis=1)
+        answers = max(shape(rewards_GMD)[1] for rewards_GMD in arrays)
+        return cls(tuple(groups), namespace(arrays[0]).stack(known), arrays[0], answers)
 
 
 def _groups_of(rewards: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
-    """Return the rewards of each problem, (G, M, D), all of one kind of array and one G."""
+    """The rewards of each problem, (G, M, D), all of one array type and one G."""
     if isinstance(rewards, list | tuple):
         groups = [as_array(group, f"rewards[{p}]") for p, group in enumerate(rewards)]
     else:
@@ -114,17 +88,17 @@ def _groups_of(rewards: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
 
 
 def _per_problem(value: Any, name: str, problems: int) -> list[Any]:
-    """Return one entry per problem, None for each where nothing is given."""
+    """One entry per problem; None for each where the argument is None."""
     if value is None:
         return [None] * problems
     if not hasattr(value, "__len__") or len(value) != problems:
-        found = len(value) if hasattr(value, "__len__") else repr(value)
-        raise InputError(f"{name} must have one entry for each of the {problems} problems, not {found}")
+        size = len(value) if hasattr(value, "__len__") else repr(value)
+        raise InputError(f"{name} must have one entry for each of the {problems} problems, not {size}")
     return list(value)
 
 
 def _targets(target: Any, problems: int) -> list[Any]:
-    """Return one weighting per problem from None, one for all, or one each."""
+    """One weighting per problem, from None, one for all, or one each."""
     if isinstance(target, list | tuple):
         shared = all(np.ndim(to_numpy(entry)) == 0 for entry in target)
     elif target is None:
@@ -152,7 +126,7 @@ def _known_rollouts(valid: Any, name: str, rewards_GMD: Array) -> Array:
 
 
 def _known_rewards(rewards_GMD: Array, name: str, mask: Any, mask_name: str, known_G: Array) -> tuple[Array, Array]:
-    """Return rewards and mask of the rollouts whose reward is known, zero where an answer is missing."""
+    """Rewards and mask of the rollouts whose reward is known; zero where an answer is missing."""
     xp = namespace(rewards_GMD)
     sizes = shape(rewards_GMD)[:2]
     mask_GM = as_booleans(np.ones(sizes, bool) if mask is None else mask, mask_name, rewards_GMD, sizes)

@@ -3,24 +3,20 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vpo.core.types import Array
-from vpo.methods.group import Group, centre
 from vpo.methods.grpo import Grpo
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrGrpo(Grpo):
-    """GRPO done right (arXiv 2503.20783): no division by the standard deviation.
+    """GRPO done right (arXiv 2503.20783): no division by the standard deviation, nor by the length.
 
-    Dividing by it gives problems that are nearly always or nearly never solved the largest advantages.
-    The other half of Dr. GRPO, a loss that does not divide by the length, is the trainer's.
+    Dividing by the standard deviation gives problems that are nearly always or nearly never solved the largest
+    advantages. The loss that does not divide by the length is the trainer's.
 
-    earns      w*·r
+    reward     w*·r
     advantage  A_g = x_g − mean
     """
 
     name: ClassVar[str] = "dr_grpo"
-
-    def advantage(self, group: Group) -> Array:
-        """Return the reward less the group's mean."""
-        return centre(self.reward(group))
+    normalize_by_std: ClassVar[bool] = False
+    loss_type: ClassVar[str | None] = "dr_grpo"

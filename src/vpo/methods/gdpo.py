@@ -5,17 +5,18 @@ from typing import ClassVar
 
 from vpo.core.arrays import namespace
 from vpo.core.types import Array
-from vpo.methods.group import EPSILON, Group, z_score
+from vpo.methods.group import Group
 from vpo.methods.grpo import Grpo
+from vpo.methods.normalize import EPSILON, z_score
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gdpo(Grpo):
     """Group reward-Decoupled normalization Policy Optimization (arXiv 2601.05242).
 
-    Each objective is normalised by itself, so that one with a wide spread does not drown the others.
+    Each objective is normalised separately, so that one with a wide spread does not drown the others.
 
-    earns      r, the vector (w*·r is what is logged)
+    reward     r, the vector (w*·r is logged)
     advantage  A_g = Σ_d w*_d · z_d, z_d the z-score of objective d over the group; then divided by
                (std + 1e-4) of all A in the batch
     """
@@ -24,10 +25,10 @@ class Gdpo(Grpo):
     whole_group: ClassVar[bool] = True
     whole_batch: ClassVar[bool] = True
 
-    def advantage(self, group: Group) -> Array:
-        """Return the weighted sum of each objective's z-score, not yet divided by the batch's spread."""
+    def advantages(self, group: Group) -> Array:
+        """The weighted sum of each objective's z-score, not yet divided by the batch's spread."""
         return z_score(group.rewards_GMD[:, 0, :]) @ group.target_D
 
-    def finish(self, advantages: Array) -> Array:
+    def rescale_batch(self, advantages: Array) -> Array:
         """Divide by the spread of the batch."""
         return advantages / (namespace(advantages).std(advantages, correction=1) + EPSILON)

@@ -1,8 +1,12 @@
 """Goal-conditioned RL."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from vpo.core.types import Array, Floats
+from vpo.methods.base import Method
+from vpo.methods.group import Group, draw_weighting
 from vpo.methods.random_weighting import RandomWeighting
 
 
@@ -10,12 +14,24 @@ from vpo.methods.random_weighting import RandomWeighting
 class GoalConditioned(RandomWeighting):
     """`random_weighting` with the weighting written into the prompt: a baseline of arXiv 2605.22817.
 
-    The trainer writes ``drawn_weighting(D, key=(seed, step, problem))`` into the group's prompt; evaluation
-    writes w*. For weightings of your own, use `grpo` with one `target` per problem: the arithmetic is the same.
+    Evaluation writes w* into the prompt. For weightings of your own, use `grpo` with one `target` per problem: the
+    arithmetic is the same.
 
-    earns      w·r, w ~ Dir(α) from (seed, step, problem)
+    reward     w·r, w ~ Dir(α) from (seed, step, problem)
     advantage  z-score in the group
     """
 
     name: ClassVar[str] = "goal_conditioned"
     target_in_prompt: ClassVar[bool] = True
+
+    def prompt_weighting(self, objectives: int, key: Sequence[int | str]) -> Floats:
+        """The weighting that `rewards` draws from the same key."""
+        return draw_weighting(objectives, self.concentration, key=key)
+
+    def for_one_rollout(self) -> Method:
+        """This method: the prompt fixes the weighting, so the rollout alone determines its reward."""
+        return self
+
+    def rewards(self, group: Group) -> Array:
+        """w·r for the weighting that the prompt states."""
+        return super().rewards(group) if group.stated_D is None else group.weighted(group.stated_D)[:, 0]

@@ -4,19 +4,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vpo.core.types import Array
-from vpo.methods.group import Group, Method
+from vpo.methods.base import Method
+from vpo.methods.group import Group
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grpo(Method):
     """Group Relative Policy Optimization (arXiv 2402.03300), on the deployed scalar.
 
-    earns      w*·r
+    reward     w*·r
     advantage  A_g = (x_g − mean) / (std + 1e-4) over the group
     """
 
     name: ClassVar[str] = "grpo"
 
-    def earned(self, group: Group) -> Array:
-        """Return w*·r."""
+    def rewards(self, group: Group) -> Array:
+        """w*·r."""
         return group.weighted(group.target_D)[:, 0]

@@ -9,8 +9,9 @@ import numpy as np
 from vpo.core.arrays import from_numpy, namespace, shape
 from vpo.core.checks import as_integer
 from vpo.core.types import Array, Floats
-from vpo.methods.group import Group, centre
+from vpo.methods.group import Group
 from vpo.methods.grpo import Grpo
+from vpo.methods.normalize import centre
 from vpo.util.errors import InputError
 
 
@@ -18,7 +19,7 @@ from vpo.util.errors import InputError
 class MaxAtK(Grpo):
     """Policy gradient of the best of k samples (arXiv 2510.23393), unbiased, from G > k samples.
 
-    earns      w*·r
+    reward     w*·r
     advantage  s_g less the group's mean, where s_g is the mean over all subsets of k rollouts of
                (their best reward if g is among them, else 0). With rewards sorted upward,
                s_i = [C(i−1, k−1) x_i + Σ_{j>i} C(j−2, k−2) x_j] / C(G, k).
@@ -29,7 +30,7 @@ class MaxAtK(Grpo):
 
     name: ClassVar[str] = "max_at_k"
     whole_group: ClassVar[bool] = True
-    smallest_group: ClassVar[int] = 3
+    min_group_size: ClassVar[int] = 3
     k: int | None = None
 
     def __post_init__(self) -> None:
@@ -38,15 +39,15 @@ class MaxAtK(Grpo):
         if self.k is not None:
             as_integer(self.k, "k", 2)
 
-    def check_group(self, rollouts: int) -> None:
+    def check_group_size(self, rollouts: int) -> None:
         """Refuse a group that is not larger than k."""
-        super().check_group(rollouts)
+        super().check_group_size(rollouts)
         if self.k is not None and self.k >= rollouts:
             raise InputError(f"k must be less than the {rollouts} rollouts of a group for max_at_k, not {self.k}")
 
-    def advantage(self, group: Group) -> Array:
-        """Return the centred gradient weights of E[max of k]."""
-        reward_G = self.reward(group)
+    def advantages(self, group: Group) -> Array:
+        """The centred gradient weights of E[max of k]."""
+        reward_G = self.rounded_rewards(group)
         xp = namespace(reward_G)
         (rollouts,) = shape(reward_G)
         # Rollouts without a known reward may have left the group smaller than it was.
@@ -59,7 +60,7 @@ class MaxAtK(Grpo):
 
 
 def _subset_weights(rollouts: int, k: int) -> Floats:
-    """Return W with s = W @ x for rewards x sorted upward: W[i, j] for the subsets that hold i, j their best."""
+    """W with s = W @ x for rewards x sorted upward: W[i, j] is the share of subsets with i in them and j their best."""
     subsets = comb(rollouts, k)
     weights = np.zeros((rollouts, rollouts))
     for j in range(rollouts):  # from 0, so C(j−2, k−2) of the formula is C(j−1, k−2) here

@@ -5,8 +5,9 @@ from typing import ClassVar
 
 from vpo.core.arrays import namespace
 from vpo.core.types import Array
-from vpo.methods.group import Group, centre
+from vpo.methods.group import Group
 from vpo.methods.grpo import Grpo
+from vpo.methods.normalize import centre
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,16 +16,16 @@ class MaxRl(Grpo):
 
     Assumes rewards of 0 or more. A group whose mean is not positive has nothing to learn from: 0.
 
-    earns      w*·r
+    reward     w*·r
     advantage  A_g = (x_g − mean) / mean
     """
 
     name: ClassVar[str] = "maxrl"
     whole_group: ClassVar[bool] = True
 
-    def advantage(self, group: Group) -> Array:
-        """Return the reward's excess over the group's mean, as a multiple of that mean."""
-        reward_G = self.reward(group)
+    def advantages(self, group: Group) -> Array:
+        """The reward's excess over the group's mean, as a multiple of that mean."""
+        reward_G = self.rounded_rewards(group)
         xp = namespace(reward_G)
         mean = xp.mean(reward_G)
         positive = mean > 0

@@ -5,16 +5,18 @@ from typing import ClassVar
 
 from vpo.core.simplex import Concentration, check_concentration
 from vpo.core.types import Array
-from vpo.methods.group import Group, Method
+from vpo.methods.base import Method
+from vpo.methods.group import Group
+from vpo.methods.grpo import Grpo
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomWeighting(Method):
-    """Scalar RL on a weighting drawn anew for each group: a baseline of the VPO paper (arXiv 2605.22817).
+    """Scalar RL on a weighting drawn for each group: a baseline of the VPO paper (arXiv 2605.22817).
 
     The policy does not see the weighting, so it learns an average over them.
 
-    earns      w·r, w ~ Dir(α) from (seed, step, problem)
+    reward     w·r, w ~ Dir(α) from (seed, step, problem)
     advantage  z-score in the group
     """
 
@@ -27,10 +29,14 @@ class RandomWeighting(Method):
         check_concentration(self.concentration)
 
     @property
-    def keyed(self) -> bool:
-        """It does: the group draws its weighting."""
+    def draws_weightings(self) -> bool:
+        """Always."""
         return True
 
-    def earned(self, group: Group) -> Array:
-        """Return w·r for the group's own w."""
-        return group.weighted(group.draw(self.concentration))[:, 0]
+    def for_one_rollout(self) -> Method:
+        """GRPO, on the deployed scalar."""
+        return Grpo()
+
+    def rewards(self, group: Group) -> Array:
+        """w·r for the group's own w."""
+        return group.weighted(group.draw_weighting(self.concentration))[:, 0]

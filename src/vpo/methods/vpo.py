@@ -1,6 +1,6 @@
 """VPO."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from vpo.core.arrays import shape
@@ -8,16 +8,17 @@ from vpo.core.checks import as_integer
 from vpo.core.set_reward import set_reward
 from vpo.core.simplex import Concentration, check_concentration, dirichlet
 from vpo.core.types import Array
-from vpo.methods.group import Group, Method
+from vpo.methods.base import Method
+from vpo.methods.group import Group
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vpo(Method):
     """Vector Policy Optimization (arXiv 2605.22817).
 
-    The max stands inside the expectation: a set earns for holding a good answer under every weighting.
+    The max stands inside the expectation: a set is rewarded for a good answer under every weighting.
 
-    earns      R(S) = E_{w ~ Dir(α)}[max_i w·r_i]
+    reward     R(S) = E_{w ~ Dir(α)}[max_i w·r_i]
     advantage  z-score in the group
 
     The expectation runs over one fixed set of directions, so R is a plain reward function, the same in
@@ -25,8 +26,8 @@ class Vpo(Method):
     """
 
     name: ClassVar[str] = "vpo"
-    multi: ClassVar[bool] = True
-    alone: ClassVar[str | None] = "GRPO on the mean of the objectives (E[w]·r)"
+    takes_sets: ClassVar[bool] = True
+    degenerates_to: ClassVar[str | None] = "GRPO on the mean of the objectives (E[w]·r)"
     answers: int = 3
     concentration: Concentration = 1.0
     draws: int | None = None
@@ -39,14 +40,18 @@ class Vpo(Method):
             as_integer(self.draws, "draws", 1)
 
     @property
-    def keyed(self) -> bool:
-        """It does where the directions are drawn for each group."""
+    def draws_weightings(self) -> bool:
+        """Where the directions are drawn for each group."""
         return self.draws is not None
 
-    def earned(self, group: Group) -> Array:
-        """Return the set reward."""
+    def for_one_rollout(self) -> Method:
+        """VPO over the fixed directions."""
+        return replace(self, draws=None)
+
+    def rewards(self, group: Group) -> Array:
+        """The set reward, (G,)."""
         objectives = shape(group.rewards_GMD)[-1]
         if self.draws is None:
             return set_reward(group.rewards_GMD, concentration=self.concentration, mask=group.mask_GM)
-        drawn_KD = dirichlet(objectives, self.concentration, size=self.draws, seed=group.key)
-        return set_reward(group.rewards_GMD, directions=drawn_KD, mask=group.mask_GM)
+        directions_KD = dirichlet(objectives, self.concentration, size=self.draws, seed=group.key)
+        return set_reward(group.rewards_GMD, directions=directions_KD, mask=group.mask_GM)

@@ -1,7 +1,8 @@
 """VPO with an anchored first answer."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from vpo.core.arrays import namespace, shape
 from vpo.core.types import Array
@@ -12,22 +13,23 @@ from vpo.util.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class VpoAnchored(Vpo):
-    """VPO whose first answer is paid for by itself, under w*: this project's own.
+    """VPO whose first answer has a reward of its own, under w*: this project's own.
 
     VPO alone is indifferent to the order of its answers, and loses to GRPO where only one is used. Here the first
     answer learns as GRPO's does, and the others to make a good set of it.
 
-    earns      answer 1: w*·r_1, 0 where it is missing; the others: R(S)
+    reward     answer 1: w*·r_1, 0 where it is missing; the others: R(S)
     advantage  z-score in the group, of each answer for its own tokens
 
-    A trainer that has one advantage for a whole completion can be given one reward instead, by `anchor`, λ:
+    For a trainer that has one advantage per completion, `anchor`, λ, gives the whole set one reward instead:
 
-    earns      λ w*·r_1 + (1 − λ) R(S)
+    reward     λ w*·r_1 + (1 − λ) R(S)
     advantage  z-score in the group
     """
 
     name: ClassVar[str] = "vpo_anchored"
-    alone: ClassVar[str | None] = "scalar RL on w*·r, by `anchor` blended with E[w]·r"
+    degenerates_to: ClassVar[str | None] = "scalar RL on w*·r, by `anchor` blended with E[w]·r"
+    single_reward: ClassVar[Mapping[str, Any] | None] = {"anchor": 0.9}
     anchor: float | None = None
 
     def __post_init__(self) -> None:
@@ -38,12 +40,12 @@ class VpoAnchored(Vpo):
 
     @property
     def per_answer(self) -> bool:
-        """Each answer earns by itself unless λ blends them."""
+        """Unless λ blends the rewards of the first answer and of the set."""
         return self.anchor is None
 
-    def earned(self, group: Group) -> Array:
-        """Return what each answer earns, (G, M), or the blend of the first one's reward and the set's, (G,)."""
-        first_G, set_G = group.weighted(group.target_D)[:, 0], super().earned(group)
+    def rewards(self, group: Group) -> Array:
+        """A reward for each answer, (G, M), or the blend of the first one's reward and the set's, (G,)."""
+        first_G, set_G = group.weighted(group.target_D)[:, 0], super().rewards(group)
         if self.anchor is not None:
             return self.anchor * first_G + (1 - self.anchor) * set_G
         others = shape(group.rewards_GMD)[1] - 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vpo.methods import drawn_weighting
+from vpo.methods import draw_weighting
 from vpo.models.prompt_format import PromptFormat
 from vpo.tasks import Message
 from vpo.tasks.answers import write
@@ -115,6 +115,6 @@ def examples(size: int, index: int, *, goals: bool = False) -> Iterator[tuple[li
     for chosen in (routes[:1], routes[1:2], routes[2:5], random.sample(routes, other)):
         yield task.ask(maze, len(chosen)), write(chosen)
     if goals:
-        weights_D = drawn_weighting(len(task.names), key=("goal", size, index))
+        weights_D = draw_weighting(len(task.names), key=("goal", size, index))
         best = max(routes, key=lambda route: float(np.dot(task.score(maze, route), weights_D)))
         yield task.ask(maze, 1, weights_D.tolist()), write([best])

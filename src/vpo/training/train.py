@@ -120,7 +120,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, ResolvedModel]:
     """Return a config in which everything is chosen, and its model with its task."""
     located = locate(config.model, config.task, config.task_settings)
     method = get_method(config.method, **config.method_settings)
-    method.check_group(config.group)
+    method.check_group_size(config.group)
     model = located.resolve(answers=method.answers, max_tokens=config.max_tokens)
     if method.target_in_prompt and not model.format.reads_target:
         raise InputError(
@@ -162,7 +162,7 @@ def prepare(config: TrainConfig) -> Parts:
     target = None if config.target is None else weights_for(config.target, task.names).tolist()
     reward = reward_function(task, method, problems=problems, target=target, group=config.group, seed=config.seed)
     asked = model.trained_format(
-        task.ask(problems[0], method.answers, reward.deployed(problems[0].id)),
+        task.ask(problems[0], method.answers, reward.prompt_target(problems[0].id)),
         target=config.target,
         target_in_prompt=method.target_in_prompt,
     )
@@ -201,10 +201,9 @@ def _train_steps(run: Run, parts: Parts) -> int:
             _begin(run, step, parts.task)
     args = _arguments(parts, run.folder)
     watch = Watch(run, config, parts.format, parts.reward.objectives, args.num_iterations)
-    parts.reward.observer = watch.sample
     callbacks = [watch, FiniteSteps(), *_trackers(run, config)]
     with together(), _refused(watch):
-        trainer = build_trainer(config, parts.reward, parts.policy, args, callbacks)
+        trainer = build_trainer(config, parts.reward.observed_by(watch.sample), parts.policy, args, callbacks)
     with _asked_to_stop(watch), _refused(watch), _without_tied_weights(), without_cudnn_attention():
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     done = int(trainer.state.global_step)

@@ -9,7 +9,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from vpo.engines.metrics import Scored
+from vpo.engines.metrics import ScoredBatch
 from vpo.models.prompt_format import PromptFormat
 from vpo.training.config import TrainConfig
 from vpo.training.runs import Run
@@ -91,7 +91,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         shown = [f"{name} {value:.2f}" for name, value in named if value is not None]
         return ", ".join([f"{speed:,.0f} tokens/s", f"diversity {logs.get('vpo/diversity', 0):.2f}", *shown])
 
-    def sample(self, step: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: Scored) -> None:
+    def sample(self, step: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: ScoredBatch) -> None:
         """Write the rollouts of one group, now and then: an observer of the reward function."""
         if step % self.config.rollouts_every >= self.updates_per_generation or not is_main():
             return
@@ -104,7 +104,7 @@ def _known(value: Any) -> Any:
 
 
 def _rollout(
-    step: int, place: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: Scored
+    step: int, place: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: ScoredBatch
 ) -> dict[str, Any]:
     vectors = batch.vectors[place]
     return {

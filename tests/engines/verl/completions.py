@@ -1,4 +1,4 @@
-"""Completions of maze problems that earn something, and what the reward function tells of them."""
+"""Completions of maze problems with rewards above 0, and what the reward function returns for them."""
 
 from random import Random
 
@@ -21,14 +21,13 @@ BY_PLUGIN = {"gdpo": {}, "maxrl": {}, "max_at_k": {}, "random_weighting": {}, "v
 
 
 def exported(folder, method="vpo", *, stock=False, test=False, **settings):
-    """Export some mazes, and return what pays."""
+    """Export some mazes; the settings of their rewards."""
     counts = {"train": PROBLEMS, **({"test": 2} if test else {})}
     maze = {"size": 7, "compact": True}
     export = Export(
         task="maze",
         task_settings=maze,
-        method=method,
-        method_settings=settings,
+        method=get(method, **settings),
         group=GROUP,
         seed=5,
         counts=counts,
@@ -40,39 +39,38 @@ def exported(folder, method="vpo", *, stock=False, test=False, **settings):
 
 def completions(export, split="train"):
     """Return problems and completions, G of each problem; one holds no answer, and one lacks the last."""
-    task, answers, random = export.get_task(), export.get_method().answers, Random(3)
+    task, answers, random = export.get_task(), export.method.answers, Random(3)
     found = []
     for problem in task.problems(split, count=export.counts[split]):
-        for place in range(export.group):
+        for index in range(export.group):
             routes = task.demonstrations(problem, answers, random)
             text = write(routes)
-            if place == 1:
+            if index == 1:
                 text = text.rpartition("<")[0].rpartition("<")[0]  # without the last answer
-            found.append((problem.id, "" if place == 2 else text))
+            found.append((problem.id, "" if index == 2 else text))
     return found
 
 
 def expected(export, told_vectors, *, step=0, epsilon=1e-4, valid=None):
     """Return `vpo.advantages` of vectors and masks that were scored here, (P, G) or (P, G, M)."""
-    import vpo.methods.group
     from vpo import advantages
+    from vpo.methods import normalize
 
     vectors, masks = zip(*told_vectors, strict=True)
     shape = (PROBLEMS, export.group)
     rewards = np.stack(vectors).reshape(*shape, *vectors[0].shape)
     mask = np.asarray(masks).reshape(*shape, -1)
     names = [problem.id for problem in export.get_task().problems("train", count=PROBLEMS)]
-    method = get(export.method, **export.method_settings)
-    before, vpo.methods.group.EPSILON = vpo.methods.group.EPSILON, epsilon
+    before, normalize.EPSILON = normalize.EPSILON, epsilon
     try:
-        return advantages(method, rewards, mask=mask, valid=valid, seed=export.seed, step=step, problems=names)
+        return advantages(export.method, rewards, mask=mask, valid=valid, seed=export.seed, step=step, problems=names)
     finally:
-        vpo.methods.group.EPSILON = before
+        normalize.EPSILON = before
 
 
 def scored(export, some):
     """Return vectors and masks of completions, by the task itself."""
-    task, answers = export.get_task(), export.get_method().answers
+    task, answers = export.get_task(), export.method.answers
     problems = {each.id: each for each in task.problems("train", count=PROBLEMS)}
     found = []
     for name, text in some:

@@ -1,4 +1,4 @@
-"""From what the reward function told to advantages, without verl."""
+"""From what the reward function returned to advantages, without verl."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from tests.tasks import ragged
 from vpo import advantages
 from vpo.engines.verl.advantages import read_rollout, rollout_advantages, rollout_metrics
 from vpo.engines.verl.export import Export, read_export, write_export
-from vpo.engines.verl.reward import Scorer
-from vpo.methods import METHODS
+from vpo.engines.verl.reward import VerlReward
+from vpo.methods import METHODS, get
 from vpo.tasks.answers import write
 
 pytest.importorskip("pyarrow")
@@ -20,11 +20,11 @@ CASES = [*CARRIED.items(), *BY_PLUGIN.items()]
 
 
 def rollouts_of(export, unknown=()):
-    scorer, found = Scorer(export), []
+    scorer, found = VerlReward(export), []
     for place, (name, text) in enumerate(completions(export)):
         told = scorer.score(text, "train", name, deployed=False)
         told = {**told, "score": 0.0, "vectors": "null"} if place in unknown else told
-        found.append(read_rollout(f"group-{place // GROUP}", told, export.get_method().answers))
+        found.append(read_rollout(f"group-{place // GROUP}", told, export.method.answers))
     return found
 
 
@@ -72,12 +72,12 @@ def test_objectives_are_logged_as_by_other_engines(tmp_path):
 def test_problems_may_differ_in_their_objectives(method, tmp_path):
     """Of 2, 4 and 1 bits; the first answer of each completion of the last has a score that nobody knows."""
     task, names = str(Path(ragged.__file__)), ("b2", "b4", "b1")
-    export = Export(task=task, method=method, group=3, seed=5, counts={"train": 3})
+    export = Export(task=task, method=get(method), group=3, seed=5, counts={"train": 3})
     assert write_export(export, tmp_path / "out", train="train") == {"train.parquet": 3}
-    answers = export.get_method().answers
+    answers = export.method.answers
     sets = {"b2": (["10", "01", "00"], ["00"] * 3, ["11"] * 3), "b4": (["1111"] * 3, ["0000", "1000"], ["0100"] * 3)}
     sets["b1"] = (["?"] * 3,) * 3
-    scorer, rollouts = Scorer(read_export(tmp_path / "out")), []
+    scorer, rollouts = VerlReward(read_export(tmp_path / "out")), []
     for name in names:
         for texts in sets[name]:
             told = scorer.score(write(texts[:answers]), "train", name, deployed=False)
@@ -86,8 +86,8 @@ def test_problems_may_differ_in_their_objectives(method, tmp_path):
             rollouts.append(read_rollout(name, told, answers))
     found = rollout_advantages(export.reward(None), rollouts, 3, 0)
     groups = [np.stack([each.vectors for each in rollouts[start : start + 3]]) for start in (0, 3)]
-    masks = [np.stack([each.there for each in rollouts[start : start + 3]]) for start in (0, 3)]
-    due = advantages(export.get_method(), groups, mask=masks, seed=5, problems=names[:2])
+    masks = [np.stack([each.mask for each in rollouts[start : start + 3]]) for start in (0, 3)]
+    due = advantages(export.method, groups, mask=masks, seed=5, problems=names[:2])
     np.testing.assert_allclose(found[:6].reshape(due.shape), due, atol=1e-12)
     assert (found[6:] == 0).all()
     assert rollout_metrics(export.reward(None), rollouts)["vpo/unknown"] == 3

@@ -67,9 +67,7 @@ def test_the_score_is_what_the_reward_function_of_any_trainer_pays(method, tmp_p
     export = exported(tmp_path / "out", method, **CARRIED[method])
     some = completions(export)
     task = export.get_task()
-    reward = reward_function(
-        task, export.get_method(), problems=task.problems("train", count=PROBLEMS), group=GROUP, seed=5
-    )
+    reward = reward_function(task, export.method, problems=task.problems("train", count=PROBLEMS), group=GROUP, seed=5)
     paid = reward([""] * len(some), [text for _, text in some], problem=[name for name, _ in some])
     told = [tell(tmp_path / "out", text, {"problem": name, "split": "train"}) for name, text in some]
     np.testing.assert_allclose([each["score"] for each in told], paid, atol=1e-7)
@@ -93,12 +91,12 @@ def test_the_score_that_the_plugin_does_without_is_w_star(method, tmp_path):
 
 def test_many_threads_make_one_scorer(tmp_path):
     some = completions(exported(tmp_path / "out"))
-    before = len(function._SCORERS)
+    before = len(function._REWARDS)
     with ThreadPoolExecutor(8) as pool:
         told = list(
             pool.map(lambda each: tell(tmp_path / "out", each[1], {"problem": each[0], "split": "train"}), some * 4)
         )
-    assert len(function._SCORERS) == before + 1
+    assert len(function._REWARDS) == before + 1
     assert told[: len(some)] == told[len(some) : 2 * len(some)]
 
 
@@ -135,7 +133,7 @@ def test_wrong_columns_are_one_line(tmp_path):
     path.write_text("nothing")
     with pytest.raises(InputError, match="the file is not Parquet"):
         check_parquet(path)
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file of prompts"):
         check_parquet(tmp_path / "nowhere.parquet")
 
 
@@ -150,16 +148,16 @@ def test_the_command_writes_the_folder_and_says_what_to_give(tmp_path, capsys):
     assert f"data.val_files={out}/test.parquet" in data["settings"]
     assert "trainer.v1.trainer_mode=vpo" in data["settings"]
     assert main(arguments) == 2
-    assert "there is something already" in capsys.readouterr().err
+    assert "exists: choose another folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--method", "gdpo", "--stock"], "gdpo looks at the rewards of a whole group, and verl asks"),
-        (["--method", "random_weighting", "--stock"], "random_weighting draws weightings anew at each step"),
-        (["--method", "vpo_anchored", "--stock"], "vpo_anchored pays each answer by itself"),
-        (["--method-set", "draws=100", "--stock"], "vpo draws weightings anew at each step"),
+        (["--method", "gdpo", "--stock"], "gdpo looks at the rewards of a whole group, and verl calls"),
+        (["--method", "random_weighting", "--stock"], "random_weighting draws weightings for each step"),
+        (["--method", "vpo_anchored", "--stock"], "vpo_anchored has an advantage for each answer"),
+        (["--method-set", "draws=100", "--stock"], "vpo draws weightings for each step"),
         (["--test-problems", "3"], "test_problems needs test_split"),
         (["--test-split", "train"], "test_split must be another than the split that is trained on"),
         (["--split", "nowhere"], "split 'nowhere' is not one of maze"),

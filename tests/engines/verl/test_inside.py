@@ -24,7 +24,7 @@ from vpo.engines.answer_tokens import answer_of_tokens
 from vpo.engines.verl.check import check_reward, compose
 from vpo.engines.verl.export import TRAIN
 from vpo.engines.verl.fitting import fitting
-from vpo.engines.verl.reward import Scorer
+from vpo.engines.verl.reward import VerlReward
 from vpo.training.verl_overrides import hydra
 
 pytestmark = [pytest.mark.verl, pytest.mark.filterwarnings("ignore")]  # those of other packages
@@ -36,7 +36,7 @@ LONGEST = 96
 def config_of(export, folder, *own):
     """Return verl's config of an exported folder, with as few processes as there can be."""
     settings = {
-        **fitting(export.get_method(), folder, stock=export.stock, longest=LONGEST),
+        **fitting(export.method, folder, stock=export.stock, longest=LONGEST),
         "actor_rollout_ref.model.path": MODEL,
         "actor_rollout_ref.rollout.name": "vllm",
         "actor_rollout_ref.rollout.n": GROUP,
@@ -178,7 +178,7 @@ def put(queue, export, tokenizer, partition, lost=(), unknown=()):
     from verl.experimental.agent_loop.agent_loop import AgentLoopMetrics, AgentLoopOutput
     from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 
-    scorer, keys, fields, tags, rows = Scorer(export), [], [], [], []
+    scorer, keys, fields, tags, rows = VerlReward(export), [], [], [], []
     some = completions(export)
     order = [place for place in np.random.default_rng(1).permutation(len(some)).tolist() if place not in lost]
     for place in [*order, order[0]]:
@@ -224,7 +224,7 @@ def test_the_plugin_s_trainer_gives_the_advantages_of_the_library(method, settin
     assert filling.tolist() == [0.0]
     for place, ids, row in zip(order, rows, rollouts, strict=False):
         earned = due[place]
-        if export.get_method().per_answer:
+        if export.method.per_answer:
             earned = earned[answer_of_tokens(tokenizer, ids, 3, {}, export.get_task().parts)]
         np.testing.assert_allclose(row.numpy(), np.broadcast_to(earned, len(ids)), atol=1e-5)
     assert np.abs(due).max() > 0.1

@@ -159,7 +159,7 @@ def test_a_plugin_that_did_not_load_is_named(no_plugin):
 
 def test_a_plugin_that_is_not_there_is_named(no_plugin):
     no_plugin.setattr(check, "entry_points", lambda group: type("Points", (), {"names": set()}))
-    with pytest.raises(InputError, match=r"verl's plugin vpo is not registered in .*: install vpo there anew"):
+    with pytest.raises(InputError, match=r"verl's plugin vpo is not registered in .*: install vpo there again"):
         check.check_plugin()
     no_plugin.setattr(check, "entry_points", lambda group: type("Points", (), {"names": {"vpo"}}))
     no_plugin.setenv("VERL_USE_EXTERNAL_PLUGINS", "none")

@@ -73,7 +73,7 @@ def test_which_methods_the_trainers_of_verl_carry():
             refused.append(method)
     assert refused == ["gdpo", "maxrl", "max_at_k", "random_weighting", "vpo_anchored"]
     check_stock(get("vpo_anchored", anchor=0.9))
-    with pytest.raises(InputError, match="vpo draws weightings anew at each step"):
+    with pytest.raises(InputError, match="vpo draws weightings for each step"):
         check_stock(get("vpo", draws=100))
 
 
@@ -109,14 +109,18 @@ def test_settings_of_verl_are_passed_through():
         ),
         (
             {"trainer": {"custom_reward_function.path": "mine.py"}},
-            "custom_reward_function.path is of an older verl, which 0.9 drops without a word",
+            "custom_reward_function.path is a setting of an older verl, which 0.9 silently drops",
         ),
-        ({"trainer": {"reward_model.reward_manager": "dapo"}}, "reward_model.reward_manager is of an older verl"),
+        (
+            {"trainer": {"reward_model.reward_manager": "dapo"}},
+            "reward_model.reward_manager is a setting of an older verl",
+        ),
         ({"trainer": {f"{ROLLOUT}.n": 4}}, f"set group of the run, not {ROLLOUT}.n of verl"),
         ({"trainer": {"trainer.v1.trainer_mode": "fast"}}, "trainer.v1.trainer_mode must be one of vpo, sync, "),
         (
             {"method": "gdpo", "trainer": {"trainer.v1.trainer_mode": "sync"}},
-            "gdpo looks at the rewards of a whole group, and verl asks a reward function for one completion at a time: "
+            "gdpo looks at the rewards of a whole group, and verl calls a reward function for one completion at a "
+            "time: "
             "leave trainer.v1.trainer_mode at vpo, the plugin's",
         ),
         ({"generator": "vllm"}, "generator is not a setting of verl's"),

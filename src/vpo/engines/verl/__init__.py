@@ -3,6 +3,7 @@
     vpo train toolrl --engine verl --python .venv-verl/bin/python --model Qwen/Qwen3-1.7B --data rlla_4k/
     vpo export verl toolrl --data rlla_4k/ --out data     # only the files, for a verl command of your own
 
-verl asks a reward function for one completion at a time, and its advantages see a number each. `reward` pays what one
-number can say; `plugin` registers a trainer, verl's own but for the advantages, which come from `vpo.advantages`.
+verl calls a reward function for one completion at a time, and its advantage estimators see one number per completion.
+`reward` returns that number and the vectors; `plugin` registers a trainer, verl's own but for the advantages, which
+come from `vpo.advantages`.
 """

@@ -1,6 +1,7 @@
 """Checks in verl's own Python, before any GPU time is spent: ``python -m vpo.engines.verl.check SETTING…``.
 
-It prints what it found as JSON, or one line on what is wrong, with exit code 2. `--machine` checks for what generates.
+It prints versions and scores as JSON, or one line on what is wrong, with exit code 2. `--machine` also checks that the
+package that generates is installed.
 """
 
 import argparse
@@ -20,7 +21,7 @@ GENERATORS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt_llm"}
 
 
 def main() -> int:
-    """Check, and print what was found."""
+    """Check, and print the result."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--machine", action="store_true")
     parser.add_argument("settings", nargs="*")
@@ -34,19 +35,19 @@ def main() -> int:
 
 
 def checked(settings: list[str], *, machine: bool) -> dict[str, Any]:
-    """Check versions, the plugin, the settings, the data and the reward function, and return what was found."""
+    """Check versions, the plugin, the settings, the data and the reward function."""
     versions = {name: installed(name) for name in (*RANGES, *NEEDED.values(), "vpo", "torch", "ray", "vllm")}
     check_versions(versions, sys.executable)
     check_plugin()
     config = compose(settings)
     generator = config.actor_rollout_ref.rollout.name
     if machine and importlib.util.find_spec(GENERATORS.get(generator, generator)) is None:
-        raise InputError(f"{sys.executable} has no {generator}, which is to generate: pip install 'verl[{generator}]'")
+        raise InputError(f"{sys.executable} has no {generator}, which generates: pip install 'verl[{generator}]'")
     return {"versions": versions, "scores": check_reward(config)}
 
 
 def installed(name: str) -> str | None:
-    """Return the version of a package, None where it is not there."""
+    """The version of a package; None where it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -54,7 +55,7 @@ def installed(name: str) -> str | None:
 
 
 def check_plugin() -> None:
-    """Refuse a verl that did not load the plugin, about which it says nothing itself."""
+    """Refuse a verl that did not load the plugin: verl itself does not report it."""
     import verl  # noqa: F401  # which loads its plugins
     from verl.trainer.ppo.v1.trainer_base import TRAINER_REGISTRY
 
@@ -65,12 +66,12 @@ def check_plugin() -> None:
         raise InputError(f"verl's plugin vpo cannot be loaded ({type(plugin.FAILURE).__name__}: {plugin.FAILURE})")
     policy = os.environ.get("VERL_USE_EXTERNAL_PLUGINS", "auto")
     if "vpo" not in entry_points(group="verl.plugins").names:
-        raise InputError(f"verl's plugin vpo is not registered in {sys.executable}: install vpo there anew")
+        raise InputError(f"verl's plugin vpo is not registered in {sys.executable}: install vpo there again")
     raise InputError(f"verl did not load its plugin vpo: VERL_USE_EXTERNAL_PLUGINS is {policy!r}, and must be 'auto'")
 
 
 def compose(settings: list[str]) -> Any:
-    """Return verl's config with some settings, refusing those that it does not have."""
+    """verl's config with some settings, refusing those that it does not have."""
     from hydra import compose, initialize_config_module
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
@@ -84,7 +85,7 @@ def compose(settings: list[str]) -> Any:
 
 
 def check_reward(config: Any) -> dict[str, float]:
-    """Load the reward function as verl does, let it score an empty completion of each file, and return the scores."""
+    """Load the reward function as verl does, and score an empty completion for the first row of each file."""
     from pyarrow import parquet
     from verl.trainer.ppo.reward import get_custom_reward_fn
 
@@ -100,9 +101,9 @@ def check_reward(config: Any) -> dict[str, float]:
             if rows is None:
                 raise InputError(f"{path}: the file holds no rows")
             (row,) = rows.to_pylist()
-            told = {"data_source": row["data_source"], "ground_truth": row["reward_model"]["ground_truth"]}
+            known = {"data_source": row["data_source"], "ground_truth": row["reward_model"]["ground_truth"]}
             try:
-                scores[path] = function(solution_str="", extra_info=row["extra_info"], **told)["score"]
+                scores[path] = function(solution_str="", extra_info=row["extra_info"], **known)["score"]
             except InputError as error:
                 raise InputError(f"{path}: its first row cannot be scored ({error})") from None
     return scores

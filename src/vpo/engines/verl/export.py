@@ -1,15 +1,15 @@
-"""The folder that verl trains from: prompts in its Parquet schema, and all that pays what is answered to them."""
+"""The folder that verl trains from: prompts in its Parquet schema, and the settings of their rewards."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vpo.core.targets import weights_for
 from vpo.engines.prompts import DEPLOYED, task_rows
 from vpo.engines.reward import RewardFunction, reward_function
-from vpo.methods import Method
+from vpo.methods import Method, reference
 from vpo.methods import get as get_method
 from vpo.tasks import Task, find
 from vpo.tasks import get as get_task
@@ -31,13 +31,12 @@ SCHEMA: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """What pays the completions of an exported folder.
+    """The settings of the rewards of an exported folder.
 
     Attributes:
         task: a name, or a .py file.
         task_settings: of the task.
-        method: one of `vpo.methods.METHODS`.
-        method_settings: of the method.
+        method: one of `vpo.methods.get`, or one of your own from a module that verl's processes can import.
         target: w*, objective → weight; None for the task's own.
         group: G, rollouts per problem.
         seed: of the weightings that are drawn.
@@ -47,8 +46,7 @@ class Export:
 
     task: str
     task_settings: dict[str, Any] = field(default_factory=dict)
-    method: str = "vpo"
-    method_settings: dict[str, Any] = field(default_factory=dict)
+    method: Method = field(default_factory=lambda: get_method("vpo"))
     target: dict[str, float] | None = None
     group: int = 8
     seed: int = 0
@@ -56,35 +54,40 @@ class Export:
     stock: bool = False
 
     def get_task(self) -> Task[Any]:
-        """Return the task."""
+        """The task with its settings."""
         return get_task(self.task, **self.task_settings)
 
-    def get_method(self) -> Method:
-        """Return the method."""
-        return get_method(self.method, **self.method_settings)
-
     def reward(self, split: str | None) -> RewardFunction:
-        """Return what reads and scores the answers to the problems of a split; to none, where it is not said."""
+        """The reward function for the problems of a split; without any problems where it is None."""
         task = self.get_task()
         problems = [] if split is None else task.problems(split, count=self.counts.get(split))
         target = None if self.target is None else weights_for(self.target, task.names).tolist()
-        return reward_function(
-            task, self.get_method(), problems=problems, target=target, group=self.group, seed=self.seed
-        )
+        return reward_function(task, self.method, problems=problems, target=target, group=self.group, seed=self.seed)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as `settings.json` holds them."""
+        name, settings = reference(self.method)
+        return {**vars(self), "method": name, "method_settings": settings}
+
+    @classmethod
+    def from_json(cls, settings: Mapping[str, Any]) -> "Export":
+        """The settings as they were written."""
+        own = dict(settings)
+        return cls(method=get_method(own.pop("method"), **own.pop("method_settings")), **own)
 
 
 def write_export(export: Export, folder: str | Path, *, train: str, test: str | None = None) -> dict[str, int]:
-    """Write a new folder, and return how many rows each of its files has.
+    """Write a new folder; how many rows each of its files has.
 
     Args:
-        export: what pays.
-        folder: that must not be there yet.
+        export: the settings.
+        folder: a path that must not exist.
         train: the split to train on.
-        test: the split that verl validates on, if it is to.
+        test: the split that verl validates on; None for no validation.
     """
     path = Path(folder)
     if path.exists():
-        raise InputError(f"{folder}: there is something already, and nothing is overwritten: choose another folder")
+        raise InputError(f"{folder} exists: choose another folder")
     files = {TRAIN: rows_of(export, train, evaluation=False)}
     if test is not None:
         files[TEST] = rows_of(export, test, evaluation=True)
@@ -92,34 +95,36 @@ def write_export(export: Export, folder: str | Path, *, train: str, test: str | 
     with new_folder(path) as temporary:
         for name, rows in files.items():
             write_rows(temporary / name, rows)
-        write_json(temporary / SETTINGS, asdict(export))
+        write_json(temporary / SETTINGS, export.to_json())
     return {name: len(rows) for name, rows in files.items()}
 
 
 def rows_of(export: Export, split: str, *, evaluation: bool) -> list[dict[str, Any]]:
-    """Return a row in verl's schema for each problem of a split. Structs have the same fields in every row."""
+    """A row in verl's schema for each problem of a split. Structs have the same fields in every row."""
     reward, name = export.reward(split), find(export.task).name
     return [
         {
             "prompt": row["prompt"],
             "data_source": f"vpo/{name}",
             "ability": name,
-            # verl wants a text here; the task itself knows what is true of the problem.
+            # verl needs a text here; the task has the ground truth of the problem.
             "reward_model": {"style": "rule", "ground_truth": row["problem"]},
-            "extra_info": {"index": place, "split": split, "problem": row["problem"], DEPLOYED: evaluation},
+            "extra_info": {"index": index, "split": split, "problem": row["problem"], DEPLOYED: evaluation},
         }
-        for place, row in enumerate(task_rows(reward, evaluation=evaluation))
+        for index, row in enumerate(task_rows(reward, evaluation=evaluation))
     ]
 
 
 def read_export(folder: str | Path) -> Export:
-    """Return what an exported folder was written with."""
+    """The settings of an exported folder."""
     path = Path(folder) / SETTINGS
     try:
-        return Export(**json.loads(path.read_text(encoding="utf-8")))
+        return Export.from_json(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise InputError(f"{folder}: vpo export verl did not write this folder: it has no {SETTINGS}") from None
-    except (ValueError, TypeError) as error:
+    except InputError:
+        raise
+    except (KeyError, ValueError, TypeError) as error:
         raise InputError(f"{path}: these are not the settings of an export ({error})") from None
 
 
@@ -131,7 +136,7 @@ def check_parquet(path: str | Path) -> None:
     try:
         schema = parquet.read_schema(path)
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file (of prompts)") from None
+        raise InputError(f"no such file of prompts: {path}") from None
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{path}: the file is not Parquet ({str(error).splitlines()[0]})") from None
     for column, inner in SCHEMA.items():

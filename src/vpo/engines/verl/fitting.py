@@ -1,9 +1,10 @@
-"""Which settings of verl fit a method, which trainers can carry it, and what is refused with which reason."""
+"""Which settings of verl fit a method, which of its trainers can train it, and which are refused."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vpo.engines.fitting import single_reward_hint
 from vpo.methods import Method
 from vpo.util.errors import InputError
 
@@ -14,43 +15,47 @@ TRAINER = "trainer.v1.trainer_mode"
 ACTOR, ROLLOUT, MODEL = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.model"
 FUNCTION = "reward.custom_reward_function"
 
-# Settings of other versions, which verl 0.9 reads without a word and drops.
+# Settings of other versions, which verl 0.9 silently drops.
 DROPPED = ("custom_reward_function", "reward_model.reward_manager")
 
 
+# What verl calls the losses of TRL: how the terms of tokens are summed up.
+LOSSES = {"grpo": "seq-mean-token-mean", "dapo": "token-mean", "dr_grpo": "seq-mean-token-sum-norm"}
+
+
 def check_stock(method: Method) -> None:
-    """Refuse a method that a reward of one number a completion, normalised in the group, cannot carry."""
+    """Refuse a method that needs more than one reward per completion, normalised in the group."""
     way = f"leave {TRAINER} at {MODE}, the plugin's"
     if method.whole_group:
         raise InputError(
-            f"{method.name} looks at the rewards of a whole group, and verl asks a reward function for one completion "
+            f"{method.name} looks at the rewards of a whole group, and verl calls a reward function for one completion "
             f"at a time: {way}"
         )
     if method.per_answer:
         raise InputError(
-            f"{method.name} pays each answer by itself, and verl's own trainers give a completion one advantage: "
-            f"{way}, or give the set one reward with --method-set anchor=0.9"
+            f"{method.name} has an advantage for each answer, and verl's own trainers have one for a completion: "
+            f"{way}{single_reward_hint(method)}"
         )
-    if method.keyed and not method.target_in_prompt:
+    if method.draws_weightings and not method.target_in_prompt:
         raise InputError(
-            f"{method.name} draws weightings anew at each step, and verl tells a reward function no step: {way}"
+            f"{method.name} draws weightings for each step, and verl tells a reward function no step: {way}"
         )
 
 
 def fitting(method: Method, folder: Path, *, stock: bool, longest: int) -> dict[str, Any]:
-    """Return the settings of verl that a method must have.
+    """The settings of verl that a method must have.
 
     Args:
-        method: what trains.
-        folder: that was exported.
+        method: the method.
+        folder: the exported one.
         stock: whether one of verl's own trainers trains.
         longest: tokens of a completion.
     """
     if stock:
         check_stock(method)
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "algorithm.adv_estimator": "grpo",
-        "algorithm.norm_adv_by_std_in_grpo": method.name != "dr_grpo",
+        "algorithm.norm_adv_by_std_in_grpo": method.normalize_by_std,
         "algorithm.use_kl_in_reward": False,  # the KL term is the loss's
         "trainer.use_v1": True,
         "reward.reward_manager.name": "naive",  # the others change what the function returns
@@ -61,15 +66,19 @@ def fitting(method: Method, folder: Path, *, stock: bool, longest: int) -> dict[
         f"{ROLLOUT}.agent.default_agent_loop": "single_turn_agent",
     }
     if not stock:
-        found[TRAINER] = MODE
-    if method.name == "dr_grpo":
+        settings[TRAINER] = MODE
+    if method.loss_type is not None:
+        if method.loss_type not in LOSSES:
+            raise InputError(f"loss_type of {method.name} must be one of {', '.join(LOSSES)} under verl")
+        settings[f"{ACTOR}.loss_agg_mode"] = LOSSES[method.loss_type]
+    if method.loss_type == "dr_grpo":
         # Without the factor verl divides by the longest completion of a micro batch, which is no constant.
-        found |= {f"{ACTOR}.loss_agg_mode": "seq-mean-token-sum-norm", f"{ACTOR}.loss_scale_factor": longest}
-    return found
+        settings[f"{ACTOR}.loss_scale_factor"] = longest
+    return settings
 
 
 def is_stock(own: Mapping[str, Any]) -> bool:
-    """Return whether a user's settings of verl choose one of its own trainers."""
+    """Whether a user's settings of verl choose one of its own trainers."""
     mode = own.get(TRAINER, MODE)
     if mode not in (MODE, *STOCK):
         raise InputError(f"{TRAINER} must be one of {MODE}, {', '.join(STOCK)}, not {mode!r}")
@@ -81,22 +90,22 @@ def check_own(own: Mapping[str, Any], method: Method, fixed: Mapping[str, Any], 
 
     Args:
         own: the user's.
-        method: what trains.
+        method: the method.
         fixed: what it must have.
         ours: settings of verl that have a name of their own in `TrainConfig`, and that name.
     """
     needed = {bare(name): value for name, value in fixed.items()}
-    for given, value in own.items():
-        name = bare(given)
+    for key, value in own.items():
+        name = bare(key)
         for old in DROPPED:
             if name == old or name.startswith(f"{old}."):
-                raise InputError(f"{name} is of an older verl, which 0.9 drops without a word: leave it out")
+                raise InputError(f"{name} is a setting of an older verl, which 0.9 silently drops: remove it")
         if name in ours:
             raise InputError(f"set {ours[name]} of the run, not {name} of verl")
-        if name in needed and (value != needed[name] or given.startswith("~")):
+        if name in needed and (value != needed[name] or key.startswith("~")):
             raise InputError(f"{name} must be {needed[name]!r} for {method.name}, not {value!r}")
 
 
 def bare(name: str) -> str:
-    """Return a setting of verl without the sign that adds or removes it."""
+    """A setting of verl without the prefix + or ~ that adds or removes it."""
     return name.lstrip("+~")

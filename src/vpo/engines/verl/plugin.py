@@ -1,6 +1,6 @@
-"""What verl loads when it is imported, in each of its processes: an entry point of the group `verl.plugins`.
+"""verl loads this when it is imported, in each of its processes: an entry point of the group `verl.plugins`.
 
-verl drops whatever a plugin raises without a word, so the reason is kept for `vpo.engines.verl.check`.
+verl silently drops what a plugin raises, so the reason is kept for `vpo.engines.verl.check`.
 """
 
 FAILURE: Exception | None = None

@@ -1,7 +1,7 @@
 """verl's own synchronous trainer with the advantages of `vpo.advantages`: `trainer.v1.trainer_mode=vpo`.
 
-verl's estimators see one number a rollout; a trainer reads what the reward function told beside it. Generation, KL,
-rollout correction, the loss and everything else stay verl's.
+verl's estimators see one number per rollout; a trainer reads the vectors that the reward function returned with it.
+Generation, KL, rollout correction, the loss and everything else stay verl's.
 """
 
 from typing import Any
@@ -20,44 +20,44 @@ from vpo.engines.verl.fitting import MODE
 
 
 @register_trainer(MODE)
-class VpoTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is not looked into
-    """Puts the advantages of a method in the place of GRPO's."""
+class VpoTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
+    """Replaces GRPO's advantages by those of a method."""
 
     def __init__(self, config: Any) -> None:
-        """Take verl's config, whose reward function names the exported folder."""
+        """The reward function of verl's config names the exported folder."""
         self.reward = read_export(config.reward.custom_reward_function.reward_kwargs.folder).reward(None)
-        self.lengths: dict[int, int] = {}
+        self.token_lengths: dict[int, int] = {}
         config.trainer.v1.trainer_mode = "sync"  # which verl's trainer compares with, to know what it is
         super().__init__(config)
 
     def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
-        """Let verl do its part, then write the advantages anew."""
+        """Let verl do its part, then overwrite the advantages."""
         batch = super()._compute_advantage(batch, metrics)
         fields = ["uid", "extra_fields", "responses", "response_mask"]
         data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=fields)
         uids, extras = list(data["uid"]), list(data["extra_fields"])
         # Rows that only make the batch divisible are copies of the first, and no rollouts.
-        places = [place for place, tag in enumerate(batch.tags) if not tag.get("is_padding")]
+        indices = [index for index, tag in enumerate(batch.tags) if not tag.get("is_padding")]
         answers = self.reward.method.answers
-        rollouts = [read_rollout(uids[place], extras[place]["reward_extra_info"], answers) for place in places]
+        rollouts = [read_rollout(uids[index], extras[index]["reward_extra_info"], answers) for index in indices]
         size = self.config.actor_rollout_ref.rollout.n
-        found = rollout_advantages(self.reward, rollouts, size, self.global_steps - 1)
+        advantages = rollout_advantages(self.reward, rollouts, size, self.global_steps - 1)
         metrics.update(rollout_metrics(self.reward, rollouts))
 
         nested_mask = data["response_mask"]
         mask_BT = nested_mask.to_padded_tensor(0)
         advantages_BT = torch.zeros(mask_BT.shape)
         responses = data["responses"].unbind()
-        for place, earned in zip(places, found, strict=True):
-            ids = responses[place].tolist()
-            by_token = earned[self._owners(ids)] if self.reward.method.per_answer else [earned] * len(ids)
-            advantages_BT[place, : len(ids)] = torch.as_tensor(by_token, dtype=torch.float32)
+        for index, advantage in zip(indices, advantages, strict=True):
+            ids = responses[index].tolist()
+            by_token = advantage[self._owners(ids)] if self.reward.method.per_answer else [advantage] * len(ids)
+            advantages_BT[index, : len(ids)] = torch.as_tensor(by_token, dtype=torch.float32)
         nested = response_to_nested(advantages_BT * mask_BT, nested_mask)
-        written = TensorDict({"advantages": nested, "returns": nested}, batch_size=len(batch))
-        tq.kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=written)
+        tensors = TensorDict({"advantages": nested, "returns": nested}, batch_size=len(batch))
+        tq.kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=tensors)
         return batch
 
     def _owners(self, ids: list[int]) -> list[int]:
-        """Return the answer that each token of a completion belongs to."""
+        """The index of the answer that each token of a completion belongs to."""
         method, grader = self.reward.method, self.reward.grader
-        return answer_of_tokens(self.tokenizer, ids, method.answers, self.lengths, grader.parts)
+        return answer_of_tokens(self.tokenizer, ids, method.answers, self.token_lengths, grader.parts)

@@ -1,32 +1,32 @@
-"""Which versions verl's engine was made for, and a refusal of others."""
+"""The versions that verl's engine was run with; others are refused."""
 
 from collections.abc import Mapping
 
 from vpo.util.errors import InputError
 
-# verl's own pin of transformers, which pip keeps and a later install may break.
+# The range of transformers is verl's own pin, which a later install may break.
 RANGES = {"verl": ">=0.9,<0.10", "transformers": ">=5.5.3,!=5.6.0,<5.11"}
-# What verl's default trainer imports and its bare package does not bring.
+# Packages that verl's default trainer imports and that verl does not depend on: module → package.
 NEEDED = {"transfer_queue": "TransferQueue", "cachetools": "cachetools"}
 
 
-def check_versions(found: Mapping[str, str | None], python: str) -> None:
+def check_versions(versions: Mapping[str, str | None], python: str) -> None:
     """Refuse an environment that lacks a package or has one outside the range.
 
     Args:
-        found: version of each package; None for one that is not there.
+        versions: of each package; None for one that is not installed.
         python: whose packages they are.
     """
     from packaging.specifiers import SpecifierSet
 
     for name, bounds in RANGES.items():
-        version = found.get(name)
+        version = versions.get(name)
         if version is None:
             raise InputError(f"{python} has no {name}: give the Python of an environment with verl by --python")
         if version not in SpecifierSet(bounds):
             raise InputError(f"{name} must be {bounds} for vpo with verl, and {python} has {version}")
     for package in NEEDED.values():
-        if found.get(package) is None:
+        if versions.get(package) is None:
             raise InputError(f"{python} has no {package}, which verl's trainer needs: pip install 'verl[verl-core]'")
-    if found.get("vpo") is None:
+    if versions.get("vpo") is None:
         raise InputError(f"{python} has no vpo, which verl loads the reward and the plugin from: pip install vpo there")

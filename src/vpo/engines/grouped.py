@@ -1,0 +1,111 @@
+"""Scored rollouts in groups, as `vpo.advantages` takes them, in the order of a trainer's batch again afterwards."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vpo.core.types import Floats
+from vpo.methods import Method
+from vpo.methods.batch import Batch
+from vpo.methods.compute import batch_advantages
+
+
+@dataclass(frozen=True)
+class RolloutGroup:
+    """Rollouts of one problem.
+
+    Attributes:
+        indices: their positions in the batch.
+        problem: its name, of which weightings are drawn.
+        states_target: whether the prompt states w*, and not a weighting that was drawn.
+    """
+
+    indices: Sequence[int]
+    problem: str
+    states_target: bool = False
+
+
+@dataclass(frozen=True)
+class GroupedBatch:
+    """The groups of a batch that have a known reward, padded to one size.
+
+    Attributes:
+        rollouts: B, how many there are in the whole batch.
+        indices: positions in the batch of each group's rollouts.
+        batch: the groups.
+    """
+
+    rollouts: int
+    indices: list[Sequence[int]]
+    batch: Batch
+
+    @classmethod
+    def of(
+        cls,
+        vectors: Sequence[Floats | None],
+        masks: Sequence[Sequence[bool]],
+        groups: Sequence[RolloutGroup],
+        *,
+        size: int,
+        target_of: Callable[[int], Floats],
+        seed: int,
+        step: int,
+    ) -> "GroupedBatch | None":
+        """None where no reward is known.
+
+        Args:
+            vectors: of each rollout, (M, D); None where it is not known.
+            masks: which answers of each rollout exist.
+            groups: of the rollouts; one may have lost some.
+            size: rollouts that a group should have.
+            target_of: from the number of objectives to w*.
+            seed: of weightings that are drawn.
+            step: likewise.
+        """
+        known = [group for group in groups if any(vectors[index] is not None for index in group.indices)]
+        if not known:
+            return None
+        size = max(size, *(len(group.indices) for group in known))
+        rewards, mask, valid = [], [], np.zeros((len(known), size), dtype=bool)
+        for p, group in enumerate(known):
+            shape = next(each.shape for index in group.indices if (each := vectors[index]) is not None)
+            rewards_GMD, mask_GM = np.zeros((size, *shape)), np.zeros((size, shape[0]), dtype=bool)
+            for g, index in enumerate(group.indices):
+                if (vectors_MD := vectors[index]) is not None:
+                    rewards_GMD[g], mask_GM[g], valid[p, g] = vectors_MD, masks[index], True
+            rewards.append(rewards_GMD)
+            mask.append(mask_GM)
+        batch = Batch.of(
+            rewards,
+            target=[target_of(rewards_GMD.shape[-1]) for rewards_GMD in rewards],
+            mask=mask,
+            valid=valid,
+            seed=seed,
+            step=step,
+            problems=[group.problem for group in known],
+        )
+        stated = tuple(
+            replace(group, stated_D=group.target_D) if rollouts.states_target else group
+            for group, rollouts in zip(batch.groups, known, strict=True)
+        )
+        return cls(len(vectors), [group.indices for group in known], replace(batch, groups=stated))
+
+    def advantages(self, method: Method) -> Floats:
+        """(B,), or (B, M) with `per_answer`; 0 where a reward is not known."""
+        return self._in_order(batch_advantages(method, self.batch), 0.0)
+
+    def rewards(self, method: Method) -> Floats:
+        """(B,), or (B, M) with `per_answer`; NaN where a reward is not known."""
+        known_PG = self.batch.known_PG
+        rewards = np.full((*known_PG.shape, *((self.batch.answers,) if method.per_answer else ())), np.nan)
+        for p, group in enumerate(self.batch.groups):
+            rewards[p, known_PG[p]] = method.rounded_rewards(group)
+        return self._in_order(rewards, np.nan)
+
+    def _in_order(self, values: Floats, missing: float) -> Floats:
+        """Values of groups, (P, G, …), by position in the batch, (B, …)."""
+        result = np.full((self.rollouts, *values.shape[2:]), missing)
+        for p, indices in enumerate(self.indices):
+            result[list(indices)] = values[p, : len(indices)]
+        return result

@@ -1,0 +1,216 @@
+"""From completions to rewards: reads the answers, scores each as a vector, and rewards by a method.
+
+`RewardScorer.score` returns all that a trainer needs of a batch as one value. Every engine is built on it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from vpo.core.types import Floats
+from vpo.engines.alarms import Alarms
+from vpo.engines.caller import Caller
+from vpo.engines.grading import Grader
+from vpo.engines.grouped import GroupedBatch, RolloutGroup
+from vpo.engines.metrics import Mean, ScoredBatch, exists, mean, merged, metrics
+from vpo.engines.prompts import DEPLOYED
+from vpo.engines.rows import Slice, group_indices, key_of, text_of
+from vpo.methods import Group, Method
+from vpo.util.errors import InputError
+from vpo.util.grouping import group_by
+from vpo.util.processes import gathered, together
+
+# Sees every scored batch of this process: the steps done before it, the rows of the data set, the completions, scores.
+Observer: TypeAlias = Callable[[int, Sequence[Mapping[str, Any]], Sequence[str], ScoredBatch], None]
+
+
+@dataclass(frozen=True)
+class RewardResult:
+    """What a trainer needs to know of a batch of completions, B of them in this process.
+
+    Attributes:
+        rewards: one number per completion, which the trainer turns into an advantage; None where it is not known.
+        advantages_BM: the advantage of each answer, where the method is `per_answer`; 0 where it is not known.
+        metrics: for the log, over all processes.
+        batch: the scores.
+    """
+
+    rewards: list[float | None]
+    advantages_BM: Floats | None
+    metrics: dict[str, float]
+    batch: ScoredBatch
+
+
+@dataclass(frozen=True, eq=False)
+class RewardScorer:
+    """Parses completions, scores each answer, and rewards by a method.
+
+    Attributes:
+        grader: reads and scores answers.
+        method: of the rewards.
+        objectives: their names; none where problems differ in their objectives.
+        target: w*; None for a uniform one, where problems differ in their objectives.
+        group: G, rollouts per problem; None where no method needs to know it.
+        seed: of weightings that are drawn.
+        observer: sees every scored batch.
+    """
+
+    grader: Grader
+    method: Method
+    objectives: tuple[str, ...]
+    target: Floats | None
+    group: int | None
+    seed: int
+    observer: Observer | None = None
+    alarms: Alarms = field(default_factory=Alarms, repr=False)
+
+    def score(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        completions: Sequence[Any],
+        completion_ids: Sequence[Sequence[int]] = (),
+        caller: Caller | None = None,
+    ) -> RewardResult:
+        """Read, score and reward a batch. Where several processes call, all of them must.
+
+        Args:
+            rows: of the data set, one per completion, each with its prompt.
+            completions: texts, or lists of messages.
+            completion_ids: their tokens, for the share of truncated completions.
+            caller: what is known of the trainer.
+        """
+        caller = caller or Caller()
+        several = caller.processes > 1
+        # Where one process fails, the others must not wait for it.
+        joined = together if several else nullcontext
+        with joined():
+            own = self._scored(rows, completions, completion_ids, caller)
+        size = caller.group_size or self.group or 0
+        # Whole groups need nothing of the other processes.
+        alone = not several or (size > 0 and len(rows) % size == 0 and not self.method.whole_batch)
+        slices = [own] if alone else gathered(own.without_texts())
+        with joined():
+            everything = Slice.joined(slices)
+            rewards, advantages = self._rewards(everything, size, caller.step)
+            batch = ScoredBatch(everything.parsed, everything.vectors, rewards, group_indices(everything.rows, size))
+            means = metrics(batch, self.objectives, self.target_of)
+            if everything.truncated:
+                means["truncated"] = mean(everything.truncated)
+            start = 0 if alone else sum(len(each.rows) for each in slices[: caller.process_index])
+            mine = slice(start, start + len(rows))
+            batch = ScoredBatch(own.parsed, own.vectors, rewards[mine], group_indices(own.rows, size))
+            if self.observer is not None:
+                self.observer(caller.step, own.rows, own.texts, batch)
+        means = merged(gathered(means)) if several and alone else means
+        counts = {name: Mean(*each) for name, each in self.grader.counted().items()}
+        means |= merged(gathered(counts)) if several else counts
+        if caller.process_index == 0:
+            self.alarms.check_parse_rate(means["parse_rate"].value)
+        logged = {f"vpo/{name}": each.value for name, each in means.items()}
+        return RewardResult(rewards[mine], None if advantages is None else advantages[mine], logged, batch)
+
+    def observed_by(self, observer: Observer) -> Self:
+        """The same with an observer."""
+        return replace(self, observer=observer)
+
+    def prompt_weighting(self, problem: str) -> list[float] | None:
+        """The weighting that a problem's prompt states in training; None for methods that state none.
+
+        Prompts are written before training, so it is drawn from the seed and the problem alone: step 0.
+        """
+        dimensions = self.grader.dimensions({"problem": problem})
+        weights_D = self.method.prompt_weighting(dimensions, (self.seed, 0, str(problem)))
+        return None if weights_D is None else [float(weight) for weight in weights_D]
+
+    def prompt_target(self, problem: str) -> list[float] | None:
+        """w*, as a problem's prompt states it in evaluation; None for methods that state no weighting."""
+        if not self.method.target_in_prompt:
+            return None
+        return list(self.target_of(self.grader.dimensions({"problem": problem})))
+
+    def target_of(self, dimensions: int) -> Floats:
+        """w* of a problem with so many objectives."""
+        return np.full(dimensions, 1 / dimensions) if self.target is None else self.target
+
+    def _scored(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        completions: Sequence[Any],
+        completion_ids: Sequence[Sequence[int]],
+        caller: Caller,
+    ) -> Slice:
+        """The completions of this process, read and scored."""
+        texts = [text_of(completion) for completion in completions]
+        parsed = [self.grader.parse(text, self.method.answers) for text in texts]
+        vectors = self.grader.score(rows, parsed)
+        self.alarms.check_scores(vectors)
+        longest = caller.max_completion_length
+        truncated = [] if longest is None else [len(ids) >= longest for ids in completion_ids]
+        return Slice([dict(row) for row in rows], texts, parsed, vectors, truncated)
+
+    def _rewards(self, scored: Slice, size: int, step: int) -> tuple[list[float | None], Floats | None]:
+        """The reward of each completion, and with `per_answer` the advantage of each answer, (B, M)."""
+        step = 0 if self.method.target_in_prompt else step  # the prompts were written before the first step
+        if not (self.method.whole_group or self.method.per_answer):
+            return self._rewards_of_rollouts(scored, step), None
+        if self.method.whole_group:
+            size = self._whole_groups(len(scored.rows))
+        groups = [
+            RolloutGroup(indices, key_of(scored.rows[indices[0]]), self._states_target(scored.rows[indices[0]]))
+            for indices in group_indices(scored.rows, size)
+        ]
+        masks = [exists(answers) for answers in scored.parsed]
+        grouped = GroupedBatch.of(
+            scored.vectors,
+            masks,
+            groups,
+            size=max(size, self.method.min_group_size),
+            target_of=self.target_of,
+            seed=self.seed,
+            step=step,
+        )
+        if grouped is None:
+            zeros = np.zeros((len(scored.rows), self.method.answers))
+            return [None] * len(scored.rows), zeros if self.method.per_answer else None
+        advantages = grouped.advantages(self.method)
+        rewards = grouped.rewards(self.method).mean(axis=1) if self.method.per_answer else advantages
+        known = [
+            None if vectors is None else reward
+            for vectors, reward in zip(scored.vectors, rewards.tolist(), strict=True)
+        ]
+        return known, advantages if self.method.per_answer else None
+
+    def _rewards_of_rollouts(self, scored: Slice, step: int) -> list[float | None]:
+        """The reward of each completion, which depends on that completion alone: all of one shape in one call."""
+        keys = [key_of(row) if self.method.draws_weightings else "" for row in scored.rows]
+        known = [(index, vectors) for index, vectors in enumerate(scored.vectors) if vectors is not None]
+        alike = group_by(known, lambda each: (keys[each[0]], self._states_target(scored.rows[each[0]]), each[1].shape))
+        rewards: list[float | None] = [None] * len(scored.rows)
+        for (key, states_target, (_, dimensions)), members in alike.items():
+            indices = [index for index, _ in members]
+            rewards_GMD = np.stack([vectors_MD for _, vectors_MD in members])
+            mask_GM = np.asarray([exists(scored.parsed[index]) for index in indices])
+            target_D = self.target_of(dimensions)
+            stated_D = target_D if states_target else None
+            group = Group(rewards_GMD, mask_GM, target_D, (self.seed, step, key), stated_D)
+            for index, reward in zip(indices, self.method.rounded_rewards(group).tolist(), strict=True):
+                rewards[index] = reward
+        return rewards
+
+    def _states_target(self, row: Mapping[str, Any]) -> bool:
+        """Whether the prompt of a row states w*; to a method that states no weighting the column means nothing."""
+        return self.method.target_in_prompt and bool(row.get(DEPLOYED))
+
+    def _whole_groups(self, rollouts: int) -> int:
+        """The size of the groups that a `whole_group` method sees, of which there must be a whole number."""
+        size = self.group
+        assert size is not None  # `reward_function` requires it
+        if rollouts % size:
+            raise InputError(
+                f"{self.method.name} needs whole groups of {size}, and got {rollouts} completions: make processes × "
+                f"per_device_train_batch_size × steps_per_generation divisible by num_generations, {size}"
+            )
+        return size
