@@ -9,7 +9,8 @@ from tests.tasks.ragged import BitsTask
 from vpo import read_pool
 from vpo.cli.main import main
 from vpo.search.goals import goals_of
-from vpo.search.scoring import UNKNOWN, ScoringPool, ScoringRequest, TaskSource
+from vpo.search.scorer import UNKNOWN, ScoringRequest, TaskSource
+from vpo.search.scoring import ScoringPool
 from vpo.tasks import get
 from vpo.tasks.answers import write
 
@@ -97,16 +98,15 @@ def test_a_model_is_evaluated(tmp_path, capsys):
 # Search
 
 
-def judged(texts, problem="b2", goals=None):
+def scored(texts, problem="b2", goals=None):
     source = TaskSource(FILE, {}, "test", None, goals or {})
-    judge = ScoringPool(source, 0, 10.0)
-    name = next(iter(judge.court.goals))
-    ((_, verdict),) = judge.judge([ScoringRequest(0, problem, name, write(texts), len(texts))])
-    return verdict
+    name = next(iter(source.load().goals))
+    (result,) = ScoringPool(source, 0, 10.0).score([ScoringRequest(0, problem, name, write(texts), len(texts))])
+    return result.answers
 
 
 def test_a_search_is_solved_by_the_hidden_tests_too():
-    found, lacking, unknown = judged(["11!", "11", "?"])
+    found, lacking, unknown = scored(["11!", "11", "?"])
     assert found.solved
     assert lacking.scores == (1, 1)
     assert lacking.value == 1
@@ -115,8 +115,8 @@ def test_a_search_is_solved_by_the_hidden_tests_too():
 
 
 def test_goals_are_over_the_objectives_of_the_problem():
-    assert [each.value for each in judged(["10", "01"], goals={"targets": ["bit_1=1"]})] == [1, 0]
-    assert [each.solved for each in judged(["01", "10"], goals={"conditions": ["bit_2>=1"]})] == [True, False]
+    assert [each.value for each in scored(["10", "01"], goals={"targets": ["bit_1=1"]})] == [1, 0]
+    assert [each.solved for each in scored(["01", "10"], goals={"conditions": ["bit_2>=1"]})] == [True, False]
     for goal in goals_of(TASK, targets=["bit_4=1"], conditions=["bit_1>=1,bit_4>=1"]):
         goal.check(PROBLEMS[1])
         with pytest.raises(ValueError, match="names 'bit_4', and the objectives of problem 'b2' are bit_1, bit_2"):

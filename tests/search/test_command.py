@@ -37,7 +37,7 @@ def test_the_command_searches_compares_and_draws(tmp_path, capsys):
     assert {path: path.stat().st_mtime_ns for path in out.glob("*/*.jsonl")} == before
     for changed in (["--seed", "1"], ["--problems", "2"], ["--temperature", "1"]):
         assert main([*arguments, *changed]) == 2
-        assert "there is another search in it already (it differs in" in capsys.readouterr().err
+        assert "holds another search (it differs in" in capsys.readouterr().err
 
 
 def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, capsys):
@@ -60,7 +60,7 @@ def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, cap
         (["--strategy", "anneal"], "strategy must be one of best_of_n, evolve, openevolve, not 'anneal'"),
         (["--operators", "regow=1"], "operator 'regow' is not known"),
         (["--operators", "regrow=much"], "operators must be written NAME=SHARE"),
-        (["--operators", "extend", "--answers", "1"], "operator extend needs a policy that is asked for 2 or more"),
+        (["--operators", "extend", "--answers", "1"], "operator extend needs 2 or more answers per generation, not 1"),
         (["--strategy", "openevolve"], "strategy openevolve needs an endpoint: serve the model by vpo serve"),
         (["--generator", "llama.cpp"], "generator must be one of transformers, vllm, endpoint, not 'llama.cpp'"),
         (["--generator", "endpoint"], "generator endpoint needs the URL of one: give --endpoint URL"),
@@ -78,10 +78,10 @@ def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, cap
         (["--limit", "0"], "limit must be greater than 0"),
         (["--temperature", "-1"], "temperature must be 0 or more"),
         (["--problems", "0"], "0"),
-        (["--reward", "none.py:f"], "there is no file 'none.py'"),
+        (["--reward", "none.py:f"], "no such file: 'none.py'"),
         (
             ["--endpoint", "http://127.0.0.1:9/v1", "--limit", "2", "--iterations", "1", "--problems", "1"],
-            "none of 1 asks was answered",
+            "none of 1 requests was answered",
         ),
     ],
 )

@@ -16,19 +16,20 @@ from vpo.search.generators import EndpointGenerator
 from vpo.search.log import CANDIDATES, GENERATIONS
 from vpo.search.operators import GenerationRequest
 from vpo.search.run import search_into
+from vpo.search.setup import SearchSetup
 from vpo.tasks.maze import MazeTask
 
-TASK = MazeTask(size=7)
-ASK = GenerationRequest([{"role": "user", "content": "hello"}])
+TREQUEST = MazeTask(size=7)
+REQUEST = GenerationRequest([{"role": "user", "content": "hello"}])
 
 
-def writer(address, **settings):
+def generator(address, **settings):
     return EndpointGenerator(address, "m", Sampling(temperature=0.5, max_new_tokens=9), **{"tries": 1, **settings})
 
 
 def test_a_search_behind_an_endpoint_refines_until_it_is_solved(tmp_path):
-    maze = TASK.problems("test", count=1)[0]
-    best = TASK.gold(maze)
+    maze = TREQUEST.problems("test", count=1)[0]
+    best = TREQUEST.gold(maze)
 
     def answer(request, number):
         shown = "An earlier answer was" in request["messages"][-1]["content"]
@@ -49,7 +50,7 @@ def test_a_search_behind_an_endpoint_refines_until_it_is_solved(tmp_path):
     assert "refine" in {row["operator"] for row in rows}
 
 
-def test_failed_asks_are_recorded_and_the_search_goes_on(tmp_path):
+def test_failed_requests_are_recorded_and_the_search_continues(tmp_path, monkeypatch):
     def answer(request, number):
         return (500, b"out of order") if number % 2 else "<answer>UURR</answer>"
 
@@ -57,12 +58,8 @@ def test_failed_asks_are_recorded_and_the_search_goes_on(tmp_path):
         request = SearchConfig(
             model="m", endpoint=address, task="maze", task_settings={"size": 7}, problems=2, iterations=1
         )
-        writers = pytest.MonkeyPatch()
-        writers.setattr("vpo.search.run._writer", lambda *_: writer(address, at_once=1))
-        try:
-            outcome = search_into(tmp_path / "a", request)
-        finally:
-            writers.undo()
+        monkeypatch.setattr(SearchSetup, "new_generator", lambda _: generator(address, concurrent=1))
+        outcome = search_into(tmp_path / "a", request)
     (reason,) = outcome.failures
     assert "500" in reason
     assert outcome.failures[reason] == 3
@@ -86,22 +83,22 @@ def test_failed_asks_are_recorded_and_the_search_goes_on(tmp_path):
 def test_an_endpoint_that_answers_nonsense_is_one_error(answer):
     with (
         endpoint(lambda request, number: answer) as (address, _),
-        pytest.raises(ValueError, match="none of 2 asks was"),
+        pytest.raises(ValueError, match="none of 2 requests was"),
     ):
-        writer(address).write([ASK, ASK], 0)
+        generator(address).generate([REQUEST, REQUEST], 0)
 
 
 def test_an_endpoint_that_is_down_or_slow_is_not_waited_for():
     began = time.monotonic()
-    with pytest.raises(ValueError, match="none of 1 asks was answered"):
-        writer("http://127.0.0.1:9/v1").write([ASK], 0)
+    with pytest.raises(ValueError, match="none of 1 requests was answered"):
+        generator("http://127.0.0.1:9/v1").generate([REQUEST], 0)
 
     def slow(request, number):
         time.sleep(3)
         return "late"
 
-    with endpoint(slow) as (address, _), pytest.raises(ValueError, match="none of 1 asks was answered"):
-        writer(address, limit=0.3).write([ASK], 0)
+    with endpoint(slow) as (address, _), pytest.raises(ValueError, match="none of 1 requests was answered"):
+        generator(address, timeout=0.3).generate([REQUEST], 0)
     assert time.monotonic() - began < 20
 
 
@@ -115,25 +112,25 @@ def test_an_endpoint_that_asks_for_patience_gets_it(monkeypatch):
     monkeypatch.setattr(asyncio, "sleep", note)
     answer = lambda request, number: "fine" if number else (429, b"{}", {"Retry-After": "30"})  # noqa: E731
     with endpoint(answer) as (address, _):
-        assert writer(address, limit=60.0, tries=2).write([ASK], 0)[0].text == "fine"
+        assert generator(address, timeout=60.0, tries=2).generate([REQUEST], 0)[0].text == "fine"
     assert 30 in waited
 
 
 def test_an_endpoint_that_drips_is_not_waited_for():
     began = time.monotonic()
     with dripping() as address, pytest.raises(ValueError, match="TimeoutError: not answered within 1 s"):
-        writer(address, limit=1.0).write([ASK], 0)
+        generator(address, timeout=1.0).generate([REQUEST], 0)
     assert time.monotonic() - began < 5
 
 
 def test_a_batch_that_fails_is_recorded_where_others_were_answered():
     answer = lambda request, number: "fine" if number == 0 else (500, b"")  # noqa: E731
     with endpoint(answer) as (address, _):
-        once = writer(address)
-        assert once.write([ASK], 0)[0].text == "fine"
-        assert [once.write([ASK], 0)[0].failure[:19] for _ in range(2)] == ["InternalServerError"] * 2
-        with pytest.raises(ValueError, match="none of 1 asks was answered"):
-            once.write([ASK], 0)
+        once = generator(address)
+        assert once.generate([REQUEST], 0)[0].text == "fine"
+        assert [once.generate([REQUEST], 0)[0].failure[:19] for _ in range(2)] == ["InternalServerError"] * 2
+        with pytest.raises(ValueError, match="none of 1 requests was answered"):
+            once.generate([REQUEST], 0)
 
 
 @pytest.mark.parametrize("usage", [None, {"completion_tokens": None, "prompt_tokens": 1, "total_tokens": 1}])
@@ -153,8 +150,8 @@ def test_tokens_that_nobody_counts_are_not_counted(usage, tmp_path):
     assert again.spent["answers"].tolist() == [6]
 
 
-def test_a_failed_ask_is_tried_again():
+def test_a_failed_request_is_tried_again():
     with endpoint(lambda request, number: "fine" if number else (503, b"")) as (address, seen):
-        (found,) = writer(address, tries=2).write([ASK], 0)
+        (found,) = generator(address, tries=2).generate([REQUEST], 0)
     assert found.text == "fine"
     assert len(seen) == 2

@@ -83,7 +83,7 @@ def test_a_function_of_ones_own(tmp_path):
         ({"conditions": ["gold>=much"]}, "not 'gold>=much'"),
         ({"conditions": ["gold>=nan"]}, "not 'gold>=nan'"),
         ({"conditions": [""]}, "not ''"),
-        ({"functions": ["nowhere.py:f"]}, "there is no file 'nowhere.py'"),
+        ({"functions": ["nowhere.py:f"]}, "no such file: 'nowhere.py'"),
         ({"functions": ["f"]}, "reward must be written FILE.py:FUNCTION"),
         ({"targets": ["gold=1", "gold=1"]}, "goals must be given once each"),
     ],

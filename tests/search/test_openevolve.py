@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import signal
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ pytest.importorskip("openevolve")
 from tests.search.endpoint import endpoint
 from vpo.search.config import SearchConfig
 from vpo.search.log import CANDIDATES, GENERATIONS
-from vpo.search.openevolve import evaluator
+from vpo.search.openevolve.project import evaluator
 from vpo.search.run import search_into
 from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
@@ -83,35 +82,33 @@ def test_a_search_that_was_cut_off_goes_on_from_the_checkpoint(tmp_path):
 
 def test_a_process_that_is_lost_is_said_and_the_search_goes_on(tmp_path):
     def answer(asked, number):
-        if number == 2:  # the process that asks is killed, as by a system that is out of memory
-            for stat in Path("/proc").glob("[0-9]*/stat"):
-                _, _, rest = stat.read_text().rpartition(")")
-                if int(rest.split()[1]) in asking:
-                    os.kill(int(stat.parent.name), signal.SIGKILL)
+        if number == 2:  # the process that requests is killed, as by a system that is out of memory
+            for pid in started:
+                os.kill(pid, signal.SIGKILL)
         return write([f"{'U' * number}D", "L" * (number + 1), f"{'R' * number}U"])
 
-    asking = set()
+    started = set()
     with endpoint(answer) as (address, seen):
-        told = request(address, iterations=4)
+        config = request(address, iterations=4)
         with (
-            watching(asking),
-            pytest.raises(ValueError, match="OpenEvolve stopped before its end; go on with the same"),
+            noting_processes(started),
+            pytest.raises(ValueError, match="was killed by signal 9; resume with the same command"),
         ):
-            search_into(tmp_path / "a", told)
+            search_into(tmp_path / "a", config)
         assert not (tmp_path / "a" / "ended.json").exists()
-        outcome = search_into(tmp_path / "a", told)
+        outcome = search_into(tmp_path / "a", config)
     assert outcome.spent["iterations"].tolist() == [4]
     assert len(seen) >= 4
 
 
 @contextmanager
-def watching(asking):
-    """Note the processes that this one starts: OpenEvolve's, whose children ask."""
+def noting_processes(started):
+    """Note the processes that this one starts: that of OpenEvolve."""
     real = multiprocessing.process.BaseProcess.start
 
     def start(process):
         real(process)
-        asking.add(process.pid)
+        started.add(process.pid)
 
     patch = pytest.MonkeyPatch()
     patch.setattr(multiprocessing.process.BaseProcess, "start", start)
@@ -122,7 +119,9 @@ def watching(asking):
 
 
 def test_an_endpoint_that_is_down_is_one_error_and_is_asked_again(tmp_path):
-    with pytest.raises(ValueError, match=r"OpenEvolve made nothing of http://127\.0\.0\.1:9/v1: LLM generation failed"):
+    with pytest.raises(
+        ValueError, match=r"OpenEvolve got no completion from http://127\.0\.0\.1:9/v1: LLM generation failed"
+    ):
         search_into(tmp_path / "a", request("http://127.0.0.1:9/v1", iterations=1))
     with endpoint(lambda asked, number: write(["U", "D", "L"])) as (address, _):
         outcome = search_into(tmp_path / "a", request(address, iterations=1))
@@ -137,7 +136,7 @@ def test_a_case_that_comes_to_nothing_is_recorded_and_the_others_go_on(tmp_path)
     with endpoint(answer) as (address, _):
         outcome = search_into(tmp_path / "a", request(address, problems=2, iterations=2, budget={"answers": 3}))
     assert outcome.spent["answers"].tolist() == [3, 3]
-    assert outcome.failures["LLM returned None response"] == 3
+    assert outcome.failures["the completion has no such answer"] == 3
     answers = [row["answer"] for row in lines(tmp_path / "a", CANDIDATES)]
     assert "```\nL\n``` R" in answers  # as it is
 

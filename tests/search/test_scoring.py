@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vpo.search.scoring import ScoringPool, ScoringRequest, TaskSource, _text
+from vpo.search.scorer import ScoringRequest, TaskSource, form_text
+from vpo.search.scoring import ScoringPool
 from vpo.tasks import get
 from vpo.tasks.answers import write
 
@@ -62,46 +63,49 @@ def source(tmp_path):
     return TaskSource(str(file), {}, "test", None, {"targets": ["length=1"]})
 
 
-def judged(judge, *answers):
-    items = [ScoringRequest(number, "w1", "length=1", write([answer, "x"]), 2) for number, answer in enumerate(answers)]
-    return {item.number: found for item, found in judge.judge(items)}
+def score(pool, *answers):
+    """Results by number, of completions with one of the answers and then x."""
+    texts = [write([answer, "x"]) for answer in answers]
+    requests = [ScoringRequest(number, "w1", "length=1", text, 2) for number, text in enumerate(texts)]
+    return {result.number: result for result in pool.score(requests)}
 
 
 @pytest.mark.parametrize("processes", [0, 2])
-def test_every_item_is_judged_once(source, processes):
-    judge = ScoringPool(source, processes, 30)
+def test_every_request_is_scored_once(source, processes):
+    pool = ScoringPool(source, processes, 30)
     try:
-        found = judged(judge, *("a" * (n % 10) for n in range(100)))
-        assert len(found) == 100
-        for number, (first, second) in found.items():
+        results = score(pool, *("a" * (n % 10) for n in range(100)))
+        assert len(results) == 100
+        for number, result in results.items():
+            first, second = result.answers
             assert first.scores == pytest.approx((number % 10 / 10, 1.0))
             assert first.value == pytest.approx(number % 10 / 10)
             assert first.answer == "a" * (number % 10)
             assert (second.answer, second.form) == ("x", "'x'")
             assert not first.solved
-        ((one, _),) = judged(judge, "a" * 10).values()  # again, by the same processes
-        assert one.solved
-        assert list(judge.judge([])) == []
+        (result,) = score(pool, "a" * 10).values()  # again, by the same processes
+        assert result.answers[0].solved
+        assert list(pool.score([])) == []
     finally:
-        judge.close()
+        pool.close()
 
 
 def test_what_hangs_dies_or_raises_costs_itself_alone(source):
-    judge = ScoringPool(source, 2, 1.0)
+    pool = ScoringPool(source, 2, 1.0)
     try:
         began = time.monotonic()
-        found = judged(judge, "a", "hang", "b", "die", "c", "exit", "d", "die", "hang", "e")
+        results = score(pool, "a", "hang", "b", "die", "c", "exit", "d", "die", "hang", "e")
         assert time.monotonic() - began < 50
-        assert {number: text for number, text in found.items() if isinstance(text, str)} == {
+        assert {number: result.failure for number, result in results.items() if result.failure} == {
             1: "not scored within 1 s",
             3: "the process that scored it died",
             7: "the process that scored it died",
             8: "not scored within 1 s",
         }
-        assert found[5][0].failure == "SystemExit: told to"
-        assert all(found[number][0].scores[1] == 1.0 for number in (0, 2, 4, 6, 9))
+        assert results[5].answers[0].failure == "SystemExit: told to"
+        assert all(results[number].answers[0].scores[1] == 1.0 for number in (0, 2, 4, 6, 9))
     finally:
-        judge.close()
+        pool.close()
 
 
 @pytest.mark.parametrize(
@@ -116,30 +120,31 @@ def test_what_hangs_dies_or_raises_costs_itself_alone(source):
     ],
 )
 def test_one_answer_that_fails_costs_itself_alone(source, text, failure):
-    first, second = source.load().judge(ScoringRequest(0, "w0", "length=1", text, 2))
+    first, second = source.load().score(ScoringRequest(0, "w0", "length=1", text, 2)).answers
     assert first.failure == failure
     assert (first.scores is None) == (failure is not None)
     assert (second.failure is None) == ("x" in text)
 
 
 def test_a_parser_that_raises_costs_the_generation(source):
-    court = source.load()
-    assert court.judge(ScoringRequest(0, "w0", "length=1", "unparsable", 2)) == "RuntimeError: no parse"
+    result = source.load().score(ScoringRequest(0, "w0", "length=1", "unparsable", 2))
+    assert (result.answers, result.failure) == ((), "RuntimeError: no parse")
 
 
 def test_forms_are_the_same_in_every_process():
-    assert _text((frozenset({"b", "a"}), [1, None], "c")) == "({'a', 'b'}, (1, None), 'c')"
+    assert form_text((frozenset({"b", "a"}), [1, None], "c")) == "({'a', 'b'}, (1, None), 'c')"
 
 
 def test_processes_end_with_a_parent_that_is_killed(source, tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(
         "import sys, time\n"
-        "from vpo.search.scoring import ScoringRequest, ScoringPool, TaskSource\n"
+        "from vpo.search.scorer import ScoringRequest, TaskSource\n"
+        "from vpo.search.scoring import ScoringPool\n"
         "if __name__ == '__main__':\n"
-        f"    judge = ScoringPool(TaskSource({source.task!r}, {{}}, 'test', None), 1, 500)\n"
-        "    print(judge.workers[0].process.pid, flush=True)\n"
-        "    list(judge.judge([ScoringRequest(0, 'w1', 'own', '<answer>loop</answer>', 1)]))\n"
+        f"    pool = ScoringPool(TaskSource({source.task!r}, {{}}, 'test', None), 1, 500)\n"
+        "    print(pool.workers[0].process.pid, flush=True)\n"
+        "    list(pool.score([ScoringRequest(0, 'w1', 'own', '<answer>loop</answer>', 1)]))\n"
     )
     parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
     worker = int(parent.stdout.readline())
@@ -154,12 +159,12 @@ def test_processes_end_with_a_parent_that_is_killed(source, tmp_path):
 
 
 def test_what_a_scorer_starts_ends_with_it(source, tmp_path):
-    judge = ScoringPool(source, 1, 1.0)
+    pool = ScoringPool(source, 1, 1.0)
     try:
-        (verdict,) = judged(judge, str(tmp_path / "pid")).values()
+        (result,) = score(pool, str(tmp_path / "pid")).values()
     finally:
-        judge.close()
-    assert verdict == "not scored within 1 s"
+        pool.close()
+    assert result.failure == "not scored within 1 s"
     started = int((tmp_path / "pid").read_text())
     deadline = time.monotonic() + 10
     while running(started):
@@ -186,19 +191,19 @@ def test_settings_are_checked(source):
 def test_problems_that_are_loaded_are_not_loaded_again(processes):
     problems = get("maze", size=7).problems("test", count=2)
     nowhere = TaskSource("maze", {"size": 7}, "no such split", None, {"targets": ["gold=1"]})
-    judge = ScoringPool(nowhere, processes, 30, problems)
+    pool = ScoringPool(nowhere, processes, 30, problems)
     try:
-        ((_, found),) = judge.judge([ScoringRequest(0, problems[1].id, "gold=1", "<answer>RRDD</answer>", 1)])
+        (result,) = pool.score([ScoringRequest(0, problems[1].id, "gold=1", "<answer>RRDD</answer>", 1)])
     finally:
-        judge.close()
-    assert found[0].scores is not None
+        pool.close()
+    assert result.answers[0].scores is not None
 
 
 @pytest.mark.parametrize("processes", [0, 1])
-def test_problems_of_a_file_are_told_or_loaded_again(source, processes):
-    judge = ScoringPool(source, processes, 30, source.load().task.problems())
+def test_problems_of_a_file_are_sent_or_loaded_again(source, processes):
+    pool = ScoringPool(source, processes, 30, source.load().task.problems())
     try:
-        ((_, found),) = judge.judge([ScoringRequest(0, "w2", "length=1", "<answer>xy</answer>", 1)])
+        (result,) = pool.score([ScoringRequest(0, "w2", "length=1", "<answer>xy</answer>", 1)])
     finally:
-        judge.close()
-    assert found[0].scores == (0.2, 1.0)
+        pool.close()
+    assert result.answers[0].scores == (0.2, 1.0)

@@ -16,7 +16,7 @@ pytest.importorskip("transformers")
 
 from vpo.search.config import SearchConfig
 from vpo.search.log import CANDIDATES, GENERATIONS
-from vpo.search.result import families_of, merged, only_solved
+from vpo.search.result import families_of, merge_seeds, only_solved, read_result
 from vpo.search.run import search_into
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -188,19 +188,19 @@ def test_a_budget_ends_a_case(unit, most, tmp_path):
     assert (outcome.spent[unit][unsolved] >= most).all()  # an iteration that is begun is finished
     assert (outcome.spent[unit] < most + 130).all()
     assert outcome.spent["iterations"].max() < 5
-    with pytest.raises(ValueError, match=r"there is another search in it already \(it differs in budget\)"):
+    with pytest.raises(ValueError, match=r"holds another search \(it differs in budget\)"):
         search_into(tmp_path / "a", replace(SMALL, targets=("gold=1,diamond=1",), problems=2))
 
 
 def test_a_policy_that_writes_no_answers_is_recorded(tmp_path, monkeypatch):
-    from vpo.search import run
     from vpo.search.generators import Generation
+    from vpo.search.setup import SearchSetup
 
     class Mute:
-        def write(self, asks, seed):
-            return [Generation("well", 3) for _ in asks]
+        def generate(self, requests, seed):
+            return [Generation("well", 3) for _ in requests]
 
-    monkeypatch.setattr(run, "_writer", lambda *_: Mute())
+    monkeypatch.setattr(SearchSetup, "new_generator", lambda _: Mute())
     outcome = search_into(tmp_path / "a", replace(SMALL, iterations=2))
     assert outcome.failures == {"the completion has no such answer": 8 * 3 * 2}
     assert not outcome.solved
@@ -208,7 +208,7 @@ def test_a_policy_that_writes_no_answers_is_recorded(tmp_path, monkeypatch):
 
 def test_another_search_needs_another_folder(whole, tmp_path):
     shutil.copytree(whole[0], tmp_path / "a")
-    with pytest.raises(ValueError, match=r"there is another search in it already \(it differs in seed\)"):
+    with pytest.raises(ValueError, match=r"holds another search \(it differs in seed\)"):
         search_into(tmp_path / "a", replace(SMALL, seed=1))
 
 
@@ -219,18 +219,18 @@ def test_single_answers_spend_as_much_an_iteration(tmp_path):
     assert (outcome.spent["answers"] % 3 == 0).all()
 
 
-def test_a_policy_that_is_told_a_weighting_is_told_the_goal(tmp_path, monkeypatch):
-    from vpo.search import loop, run
+def test_a_policy_with_the_target_in_its_prompt_gets_the_weights_of_the_goal(tmp_path, monkeypatch):
+    from vpo.search import loop, setup
 
     stated = []
-    ask, located = loop.request_for_move, run._located
+    request_for_move, locate_model = loop.request_for_move, setup.locate_model
 
-    def told(request):
-        found, answers = located(request)
-        return replace(found, format=replace(found.format, target_in_prompt=True)), answers
+    def with_target_in_prompt(config):
+        located, answers = locate_model(config)
+        return replace(located, format=replace(located.format, target_in_prompt=True)), answers
 
-    monkeypatch.setattr(loop, "request_for_move", lambda *given: stated.append(given[-1]) or ask(*given))
-    monkeypatch.setattr(run, "_located", told)
+    monkeypatch.setattr(loop, "request_for_move", lambda *args: stated.append(args[-1]) or request_for_move(*args))
+    monkeypatch.setattr(setup, "locate_model", with_target_in_prompt)
     search_into(tmp_path / "a", replace(SMALL, answers=1, iterations=1, problems=1))
     assert set(stated) == {(0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)}
 
@@ -248,7 +248,7 @@ def test_curves_count_what_is_solved_within_a_budget(whole):
 
 def test_seeds_count_with_their_mean(whole, tmp_path):
     one, other = whole[1], search_into(tmp_path / "a", replace(SMALL, seed=3))
-    both = merged([one, other], "both")
+    both = merge_seeds([one, other], "both")
     assert both.distinct == one.cases
     assert both.solved == one.solved | other.solved
     for unit in ("iterations", "tokens"):
@@ -258,3 +258,17 @@ def test_seeds_count_with_their_mean(whole, tmp_path):
     never = one.solved - other.solved, other.solved - one.solved
     assert only_solved([both, one])[0] == [0, len(never[1]) / 2]
     assert only_solved([one, both])[0] == [0, 0]
+
+
+def test_a_search_with_former_names_of_settings_is_read_and_resumed(whole, tmp_path):
+    folder = tmp_path / "a"
+    shutil.copytree(whole[0], folder)
+    settings = json.loads((folder / "search.json").read_text())
+    former = {"problems": "count", "generator": "backend", "max_tokens": "tokens_per_answer"}
+    (folder / "search.json").write_text(json.dumps({former.get(name, name): settings[name] for name in settings}))
+    (folder / "ended.json").unlink()
+    assert read_result(folder).settings["problems"] == 4
+    search_into(folder, SMALL)
+    same(folder, whole[0])
+    with pytest.raises(ValueError, match=r"holds another search \(it differs in cases, problems\)"):
+        search_into(folder, replace(SMALL, problems=3))

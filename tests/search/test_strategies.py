@@ -136,7 +136,7 @@ def test_moves_become_prompts(answers):
 
 
 @pytest.mark.parametrize(
-    ("given", "answers", "writer", "message"),
+    ("given", "answers", "generator", "message"),
     [
         ({"regow": 1.0}, 3, TransformersGenerator, "operator 'regow' is not known: did you mean 'regrow'"),
         ({"regrow": -1.0}, 3, TransformersGenerator, "the share of operator regrow must be 0 or more, not -1.0"),
@@ -144,31 +144,37 @@ def test_moves_become_prompts(answers):
             {"regrow": 1.0},
             3,
             EndpointGenerator,
-            "operator regrow begins a completion, which an endpoint does not let others do",
+            "operator regrow starts the completion with a prefix, which a chat endpoint does not support",
         ),
-        ({"branch": 1.0}, 3, VllmGenerator, "operator branch bars a token at one place, which vLLM does not do"),
+        (
+            {"branch": 1.0},
+            3,
+            VllmGenerator,
+            "operator branch forbids a token at one position, which vLLM does not support",
+        ),
         (
             {"extend": 1.0},
             1,
             TransformersGenerator,
-            "operator extend needs a policy that is asked for 2 or more answers, not 1",
+            "operator extend needs 2 or more answers per generation, not 1",
         ),
         ({"fresh": 0.0}, 3, TransformersGenerator, "operators must name 1 or more with a share above 0"),
         ({}, 3, TransformersGenerator, "operators must name 1 or more with a share above 0"),
     ],
 )
-def test_operators_that_cannot_be_used_are_refused(given, answers, writer, message):
+def test_operators_that_cannot_be_used_are_refused(given, answers, generator, message):
     with pytest.raises(ValueError, match=message):
-        check_operators(given, answers, writer.unable)
+        check_operators(given, answers, generator.unsupported)
 
 
 @pytest.mark.parametrize("answers", [1, 3])
 @pytest.mark.parametrize(
-    ("writer", "varied"), [(TransformersGenerator, "branch"), (VllmGenerator, "regrow"), (EndpointGenerator, "refine")]
+    ("generator", "varied"),
+    [(TransformersGenerator, "branch"), (VllmGenerator, "regrow"), (EndpointGenerator, "refine")],
 )
-def test_the_operators_that_are_used_without_others_can_be(answers, writer, varied):
-    chosen = default_operators(answers, writer.unable)
-    assert check_operators(chosen, answers, writer.unable) == chosen
+def test_the_operators_that_are_used_without_others_can_be(answers, generator, varied):
+    chosen = default_operators(answers, generator.unsupported)
+    assert check_operators(chosen, answers, generator.unsupported) == chosen
     assert {"fresh", varied} <= set(chosen)
-    assert ("extend" in chosen) == (answers > 1 and writer is not EndpointGenerator)
+    assert ("extend" in chosen) == (answers > 1 and generator is not EndpointGenerator)
     assert sum(chosen.values()) == pytest.approx(1)

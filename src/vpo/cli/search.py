@@ -10,8 +10,8 @@ from vpo.util.errors import InputError
 from vpo.util.progress import progress_bar
 
 if TYPE_CHECKING:
+    from vpo.search.jobs import SearchJob
     from vpo.search.result import SearchResult
-    from vpo.search.run import SearchJob
 
 
 def add(commands: Commands) -> None:
@@ -95,8 +95,8 @@ def run(options: argparse.Namespace) -> int:
     from vpo.report.page import write_page
     from vpo.report.search_page import search_page
     from vpo.search.config import SearchConfig
-    from vpo.search.result import merged
-    from vpo.search.run import PRELOAD, SearchJob
+    from vpo.search.jobs import PRELOAD, SearchJob
+    from vpo.search.result import merge_seeds
     from vpo.util.files import command_line, write_json, write_text
     from vpo.util.jobs import run_jobs
 
@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
     if options.jobs > 1:
         Path(options.out).mkdir(parents=True, exist_ok=True)
         run_jobs([job for group in jobs.values() for job in group], parallel=options.jobs, preload=PRELOAD)
-    outcomes = [merged([_searched(name, job) for job in group], name) for name, group in jobs.items()]
+    outcomes = [merge_seeds([_searched(name, job) for job in group], name) for name, group in jobs.items()]
     folders = [group[0].folder for group in jobs.values()]
     if any(each.cases != each.distinct * each.seeds or each.distinct != outcomes[0].distinct for each in outcomes):
         raise InputError("the searches are not over the same problems and goals: search with each model by itself")
@@ -169,7 +169,7 @@ def _searched(name: str, job: "SearchJob") -> "SearchResult":
             shown.set_postfix_str(f"solved {solved} of {cases}")
             shown.update()
 
-        return search_into(job.folder, job.request, show)
+        return search_into(job.folder, job.config, show)
 
 
 def _models(given: list[str]) -> dict[str, list[str]]:

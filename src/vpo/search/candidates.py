@@ -1,4 +1,4 @@
-"""What a search is made of: cases, moves that are asked for, and candidates that are told."""
+"""What a search is made of: problems with a goal, candidates, and the moves that ask for new candidates."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,32 +8,32 @@ from vpo.search.goals import Goal
 
 @dataclass(frozen=True)
 class SearchProblem:
-    """A problem and what is looked for in its answers."""
+    """A problem and the goal that is searched for in it. The logs call its name `case`."""
 
     problem: Any
     goal: Goal
 
     @property
     def name(self) -> str:
-        """What tells it from others."""
+        """Unique in a search."""
         return f"{self.problem.id} {self.goal.name}"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An answer, where it came from, and what it is worth.
+    """An answer with its origin and its scores.
 
     Attributes:
-        number: its place among the candidates of its case, from 0.
-        iteration: in which it was asked for.
-        operator: that asked for it.
-        parent: the number of the candidate that it came out of, if any.
-        position: in its generation, from 1.
-        answer: its text; None where the generation has none there.
-        scores: its vector; None where it was not scored.
-        value: what the goal gives it; 0 where it was not scored.
-        solved: whether it is what was looked for.
-        failure: why it was not scored, if so.
+        number: its index among the candidates of its search problem, from 0.
+        iteration: that generated it.
+        operator: that generated it.
+        parent: number of the candidate that it was made from, if any.
+        position: in its completion, from 1.
+        answer: its text; None where the completion has none at this position.
+        scores: one for each objective; None where it was not scored.
+        value: by the goal; 0 where it was not scored.
+        solved: whether the goal is reached.
+        failure: why it was not scored.
     """
 
     number: int
@@ -50,12 +50,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Move:
-    """What to ask of the policy next.
+    """What to generate next.
 
     Attributes:
         operator: by name; see `vpo.search.operators`.
-        parent: the candidate to start from, None for a fresh sample.
-        cut: which share of the parent's answer is kept, for `regrow` and `branch`.
+        parent: the candidate to start from; None for a fresh sample.
+        cut: share of the parent's answer that is kept, for `regrow` and `branch`.
     """
 
     operator: str

@@ -1,4 +1,4 @@
-"""What writes the completions of a search: a model in this process, or one behind an endpoint."""
+"""Generators write the completions of a search: transformers or vLLM in this process, or an endpoint."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,20 +9,21 @@ from vpo.models.policy import Policy
 from vpo.search.operators import GenerationRequest
 from vpo.util.endpoint import Client, Endpoint, Reply, RequestError
 from vpo.util.errors import InputError
+from vpo.util.packages import require
 from vpo.util.retries import retry
 
-SILENT = 3  # batches on end without any answer are enough
+MAX_FAILED_BATCHES = 3  # in a row, before a search stops
 BACKOFF = 2.0  # seconds before a second try, at most
 
 
 @dataclass(frozen=True)
 class Generation:
-    """What came of an ask.
+    """A completion, or why there is none.
 
     Attributes:
-        text: the completion, its prefix included.
-        tokens: that were generated; None where nobody knows.
-        failure: why there is none, if so.
+        text: the completion with its prefix.
+        tokens: how many were generated; None where the endpoint does not count them.
+        failure: why there is no completion.
     """
 
     text: str
@@ -34,118 +35,133 @@ class Generator(Protocol):
     """Writes completions.
 
     Attributes:
-        unable: operators that it cannot carry out, and why.
+        unsupported: operators that it cannot carry out, and why.
     """
 
-    unable: ClassVar[Mapping[str, str]]
+    unsupported: ClassVar[Mapping[str, str]]
 
-    def write(self, asks: Sequence[GenerationRequest], seed: int) -> list[Generation]:
-        """Return a completion for each ask."""
+    def generate(self, requests: Sequence[GenerationRequest], seed: int) -> list[Generation]:
+        """One completion for each request."""
 
 
 class TransformersGenerator:
-    """A model in this process, by transformers."""
+    """A model in this process, with transformers."""
 
-    unable: ClassVar[Mapping[str, str]] = {}
+    unsupported: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, policy: Policy, sampling: Sampling) -> None:
-        """Take the model and how it is sampled."""
+        """Generate with a loaded model; the seed of `sampling` is not used."""
         self.policy, self.sampling = policy, sampling
 
-    def write(self, asks: Sequence[GenerationRequest], seed: int) -> list[Generation]:
-        """Return completions, which depend on the asks and the seed alone."""
-        drawn = complete(
+    def generate(self, requests: Sequence[GenerationRequest], seed: int) -> list[Generation]:
+        """The completions depend on the requests and the seed alone."""
+        completions = complete(
             self.policy,
-            [ask.messages for ask in asks],
+            [request.messages for request in requests],
             replace(self.sampling, seed=seed),
-            [ask.prefix for ask in asks],
-            [ask.avoided for ask in asks],
+            [request.prefix for request in requests],
+            [request.avoided for request in requests],
             quiet=True,
         )
-        return [Generation(ask.prefix + text, tokens) for ask, (text, tokens) in zip(asks, drawn, strict=True)]
+        return [
+            Generation(request.prefix + text, tokens)
+            for request, (text, tokens) in zip(requests, completions, strict=True)
+        ]
 
 
 class VllmGenerator:
-    """A model in this process, by vLLM. It has not been run by us yet."""
+    """A model in this process, with vLLM. Not tested yet with vLLM itself."""
 
-    unable: ClassVar[Mapping[str, str]] = {"branch": "bars a token at one place, which vLLM does not do"}
+    unsupported: ClassVar[Mapping[str, str]] = {
+        "branch": "forbids a token at one position, which vLLM does not support"
+    }
 
     def __init__(self, path: str, sampling: Sampling) -> None:
-        """Take the folder of the model, or its name on the hub, and how it is sampled."""
-        try:
-            from vllm import LLM
-        except ImportError:
-            raise InputError("generator vllm needs vLLM: pip install vllm, or leave it to transformers") from None
-        self.model, self.sampling = LLM(model=path), sampling
+        """Load a model from its folder, or by its name on the hub."""
+        self.vllm = require("vllm", "generator vllm", extra=None)
+        self.model, self.sampling = self.vllm.LLM(model=path), sampling
 
-    def write(self, asks: Sequence[GenerationRequest], seed: int) -> list[Generation]:
-        """Return completions, each drawn from a seed of its own."""
-        from vllm import SamplingParams
-
-        texts = written_prompts(
+    def generate(self, requests: Sequence[GenerationRequest], seed: int) -> list[Generation]:
+        """Each completion has a seed of its own."""
+        prompts = written_prompts(
             self.model.get_tokenizer(),
-            [ask.messages for ask in asks],
-            [ask.prefix for ask in asks],
+            [request.messages for request in requests],
+            [request.prefix for request in requests],
             thinking=self.sampling.thinking,
         )
-        drawn = [
-            SamplingParams(
+        parameters = [
+            self.vllm.SamplingParams(
                 temperature=self.sampling.temperature,
                 top_p=self.sampling.top_p,
                 max_tokens=self.sampling.max_new_tokens,
-                seed=seed + place,
+                seed=seed + index,
             )
-            for place in range(len(asks))
+            for index in range(len(requests))
         ]
-        found = [each.outputs[0] for each in self.model.generate(texts, drawn, use_tqdm=False)]
-        return [Generation(ask.prefix + one.text, len(one.token_ids)) for ask, one in zip(asks, found, strict=True)]
+        outputs = [each.outputs[0] for each in self.model.generate(prompts, parameters, use_tqdm=False)]
+        return [
+            Generation(request.prefix + output.text, len(output.token_ids))
+            for request, output in zip(requests, outputs, strict=True)
+        ]
 
 
 class EndpointGenerator:
-    """A model behind an OpenAI-compatible endpoint, asked several times at once, each time within a limit.
+    """A model behind an OpenAI-compatible endpoint: concurrent requests, each with a time limit.
 
-    An ask that fails, after some tries, is a failure that is recorded. Where nothing was ever answered, or whole
-    batches fail one after another, the search stops.
+    A request that fails, after some tries, is recorded as a failed generation. The search stops where no request was
+    ever answered, or where several whole batches in a row fail.
     """
 
-    unable: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("regrow", "branch", "extend"), "begins a completion, which an endpoint does not let others do"
+    unsupported: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("regrow", "branch", "extend"), "starts the completion with a prefix, which a chat endpoint does not support"
     )
 
     def __init__(
-        self, address: str, model: str, sampling: Sampling, *, at_once: int = 16, limit: float = 120.0, tries: int = 3
+        self,
+        address: str,
+        model: str,
+        sampling: Sampling,
+        *,
+        concurrent: int = 16,
+        timeout: float = 120.0,
+        tries: int = 3,
     ) -> None:
-        """Take the address, such as http://localhost:8000/v1, and the name of the model there."""
-        self.endpoint = Endpoint(address, model, concurrent=at_once, timeout=limit)
+        """Generate with the model of a name behind an address such as http://localhost:8000/v1."""
+        self.endpoint = Endpoint(address, model, concurrent=concurrent, timeout=timeout)
         self.sampling, self.tries = sampling, tries
-        self.answered, self.silent = False, 0  # whether it ever answered, and batches on end in which it did not
+        self.ever_answered = False
+        self.failed_batches = 0  # in a row
 
-    def write(self, asks: Sequence[GenerationRequest], seed: int) -> list[Generation]:
-        """Return completions; the same again only as far as the endpoint keeps to the seed."""
+    def generate(self, requests: Sequence[GenerationRequest], seed: int) -> list[Generation]:
+        """Reproducible only as far as the endpoint honours the seed."""
         with self.endpoint.connect() as client:
-            under_way = [client.submit(self._write(client, ask, seed + place)) for place, ask in enumerate(asks)]
-            found = [each.result() for each in under_way]
-        failures = [each.failure for each in found if each.failure]
-        self.answered |= len(failures) < len(found)
-        self.silent = self.silent + 1 if len(failures) == len(found) else 0
-        if self.silent and (not self.answered or self.silent >= SILENT):
-            raise InputError(f"{self.endpoint.address}: none of {len(found)} asks was answered: {failures[0]}")
-        return found
+            futures = [client.submit(self._generate(client, request, seed + i)) for i, request in enumerate(requests)]
+            generations = [future.result() for future in futures]
+        failures = [generation.failure for generation in generations if generation.failure]
+        if len(failures) < len(generations):
+            self.ever_answered, self.failed_batches = True, 0
+            return generations
+        self.failed_batches += 1
+        if not self.ever_answered or self.failed_batches >= MAX_FAILED_BATCHES:
+            raise InputError(
+                f"{self.endpoint.address}: none of {len(generations)} requests was answered: {failures[0]}"
+            )
+        return generations
 
-    async def _write(self, client: Client, ask: GenerationRequest, seed: int) -> Generation:
+    async def _generate(self, client: Client, request: GenerationRequest, seed: int) -> Generation:
         def attempt() -> Awaitable[Reply]:
             return client.chat(
-                ask.messages,
+                request.messages,
                 temperature=self.sampling.temperature,
                 top_p=self.sampling.top_p,
                 max_tokens=self.sampling.max_new_tokens,
                 seed=seed,
             )
 
-        longest = self.endpoint.timeout
+        max_wait = self.endpoint.timeout
         async with client.slots:
             try:
-                reply = await retry(attempt, tries=self.tries, backoff=BACKOFF, max_wait=longest, seed=seed)
-            except RequestError as error:  # of the network, of the server, of what it sent: all are one failed ask
+                reply = await retry(attempt, tries=self.tries, backoff=BACKOFF, max_wait=max_wait, seed=seed)
+            except RequestError as error:  # of the network, the server or the reply
                 return Generation("", 0, str(error))
         return Generation(reply.text, reply.completion_tokens)

@@ -1,7 +1,7 @@
-"""What a search looks for: a weighting, a condition, a function of one's own, or what the task itself wants.
+"""What a search looks for: a weighting, a condition, a function of the user's, or the task's own target.
 
-None of them need have been trained for. A goal gives an answer's vector a value, by which candidates compete, and says
-whether it solves the problem.
+The policy need not have been trained for any of them. A goal turns the scores of an answer into one value, by which
+candidates compete, and decides whether the answer solves the problem.
 """
 
 import math
@@ -9,6 +9,7 @@ import operator
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from vpo.util.errors import InputError
 from vpo.util.files import load_module
 
 TOLERANCE = 1e-9
-_SIGNS: dict[str, Callable[[float, float], bool]] = {
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda score, bound: score >= bound - TOLERANCE,
     "<=": lambda score, bound: score <= bound + TOLERANCE,
     ">": operator.gt,
@@ -33,9 +34,9 @@ class Goal(ABC):
     """What is looked for in the answers to the problems of a task.
 
     Attributes:
-        name: what users typed.
-        task: whose answers they are.
-        named: the objectives that it names.
+        name: as users typed it.
+        task: the task of the answers.
+        named: the objectives that the goal names.
     """
 
     name: str
@@ -53,39 +54,39 @@ class Goal(ABC):
                 )
 
     def weights_of(self, problem: Any) -> tuple[float, ...] | None:
-        """Return the weights of a problem's objectives where it is a weighting, which a policy can be told."""
+        """The weights of a problem's objectives, for a prompt that states them; None where it is not a weighting."""
         return None
 
     @abstractmethod
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
-        """Return how good an answer is: more is better, 0 is nothing."""
+        """How good an answer is: more is better, 0 is the least."""
 
     @abstractmethod
     def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
-        """Return whether an answer, of a vector and a value, is all that was looked for; None where nobody knows."""
+        """Whether an answer with these scores and this value reaches the goal; None where that cannot be known."""
 
 
 class WeightingGoal(Goal):
-    """A weighting of the objectives, solved at the best that any answer can earn where the task knows it, else at 1."""
+    """A weighting of the objectives: solved at the best value of any answer where the task knows it, else at 1."""
 
     def __init__(self, text: str, task: Task[Any]) -> None:
         """Read "gold=1" or "gold=1,diamond=3"."""
         self.name, self.task = text, task
         self.target: dict[str, float] | None = parse_target(text)
         self.named = tuple(self.target)
-        weights_for(self.target, task.names)  # refuses what is no objective
+        weights_for(self.target, task.names)  # raises for an unknown objective
         self.best: dict[str, float] = {}
 
     def weights_of(self, problem: Any) -> tuple[float, ...]:
-        """Return the weights of a problem's objectives."""
+        """The weights of a problem's objectives."""
         return tuple(weights_for(self.target, self.task.names_of(problem)))
 
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
-        """Return w·r."""
+        """The weighted sum w·r."""
         return float(np.dot(self.weights_of(problem), vector))
 
     def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
-        """Return whether no answer can earn more."""
+        """Whether no answer can have a higher value."""
         if problem.id not in self.best:
             known = self.task.best(problem, self.weights_of(problem))
             self.best[problem.id] = 1.0 if known is None else known
@@ -93,55 +94,77 @@ class WeightingGoal(Goal):
 
 
 class TaskGoal(WeightingGoal):
-    """What the task itself wants: its deployed weighting, and its own notion of solved."""
+    """The task's own goal: its target weighting, and its own definition of solved."""
 
     def __init__(self, task: Task[Any]) -> None:
-        """Take the task."""
+        """The goal of a task."""
         self.name, self.task, self.target = "own", task, task.target
 
     def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
-        """Return what the task says."""
-        (found,) = self.task.solved_all([problem], [answer], [tuple(vector)])
-        return found
+        """As the task defines it."""
+        (solved,) = self.task.solved_all([problem], [answer], [tuple(vector)])
+        return solved
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """One comparison of an objective's score with a number."""
+
+    objective: str
+    comparison: str
+    number: float
+
+    def holds(self, score: float) -> bool:
+        return _COMPARISONS[self.comparison](score, self.number)
+
+    def reached(self, score: float) -> float:
+        """Share of the way from the worst score to the bound, in [0, 1]; 1 where it holds."""
+        if self.holds(score):
+            return 1.0
+        lower_bound = self.comparison in (">=", ">")
+        distance = self.number if lower_bound else 1 - self.number
+        covered = score if lower_bound else 1 - score
+        return min(1.0, max(0.0, covered / distance)) if distance > 0 else 0.0
 
 
 class ConditionGoal(Goal):
-    """Bounds on objectives, all of which must hold. The value is the share of the way to them, averaged."""
+    """Bounds on objectives: solved where all hold. The value is the mean over bounds of how far each is reached."""
 
     def __init__(self, text: str, task: Task[Any]) -> None:
         """Read "diamond>=1, completion>=1"."""
         self.name, self.task = text, task
-        self.bounds: list[tuple[str, str, float]] = []
+        self.bounds: list[_Bound] = []
         for part in text.split(","):
-            found = _PART.fullmatch(part)
-            bound = _number(found[3]) if found else math.nan
-            if found is None or not math.isfinite(bound):
+            match = _PART.fullmatch(part)
+            bound = _number(match[3]) if match else math.nan
+            if match is None or not math.isfinite(bound):
                 raise InputError(f"goal must be written NAME>=NUMBER,… (or <=, >, <), not {part.strip()!r}")
-            if found[1] not in task.names:
-                raise InputError(f"goal names {found[1]!r}, and the objectives are {', '.join(task.names)}")
-            self.bounds.append((found[1], found[2], bound))
-        self.named = tuple(name for name, _, _ in self.bounds)
+            name, comparison = match[1], match[2]
+            if name not in task.names:
+                raise InputError(f"goal names {name!r}, and the objectives are {', '.join(task.names)}")
+            self.bounds.append(_Bound(name, comparison, bound))
+        self.named = tuple(bound.objective for bound in self.bounds)
 
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
-        """Return how far the bounds are met, on average: 1 for each that is."""
+        """The mean over bounds of how far each is reached: 1 where it holds."""
         scores = dict(zip(self.task.names_of(problem), vector, strict=True))
-        return float(np.mean([_nearness(scores[name], sign, bound) for name, sign, bound in self.bounds]))
+        return float(np.mean([bound.reached(scores[bound.objective]) for bound in self.bounds]))
 
     def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
-        """Return whether every bound is met."""
+        """Whether every bound holds."""
         scores = dict(zip(self.task.names_of(problem), vector, strict=True))
-        return all(_SIGNS[sign](scores[name], bound) for name, sign, bound in self.bounds)
+        return all(bound.holds(scores[bound.objective]) for bound in self.bounds)
 
 
 class FunctionGoal(Goal):
-    """A function of one's own, ``function(answer, scores, problem)`` with scores by name, solved at 1."""
+    """A function of the user's, ``function(answer, scores, problem)`` with scores by name: solved at 1."""
 
     def __init__(self, text: str, task: Task[Any]) -> None:
         """Read "file.py:function"."""
         self.name, self.task = text, task
         path, _, name = text.rpartition(":")
         if not Path(path).is_file():
-            raise InputError(f"reward must be written FILE.py:FUNCTION, and there is no file {path!r}")
+            raise InputError(f"reward must be written FILE.py:FUNCTION; no such file: {path!r}")
         try:
             module = load_module(path, f"vpo_reward_{Path(path).stem}")
         except Exception as error:
@@ -151,33 +174,33 @@ class FunctionGoal(Goal):
             raise InputError(f"{path}: the file has no function {name!r}")
 
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
-        """Return what the function says."""
+        """What the function returns."""
         assert self.function is not None
-        found = self.function(answer, dict(zip(self.task.names_of(problem), vector, strict=True)), problem)
+        result = self.function(answer, dict(zip(self.task.names_of(problem), vector, strict=True)), problem)
         try:
-            number = float(found)
+            number = float(result)
         except (TypeError, ValueError):
             number = math.nan
         if not math.isfinite(number):
-            raise InputError(f"{self.name}: the function must return a finite number, not {found!r}")
+            raise InputError(f"{self.name}: the function must return a finite number, not {result!r}")
         return number
 
     def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
-        """Return whether the function says 1 or more."""
+        """Whether the function returned 1 or more."""
         return value >= 1 - TOLERANCE
 
 
 def goals_of(
     task: Task[Any], targets: Sequence[str] = (), conditions: Sequence[str] = (), functions: Sequence[str] = ()
 ) -> list[Goal]:
-    """Return the goals that were given, or else the task's own."""
-    found: list[Goal] = [WeightingGoal(text, task) for text in targets]
-    found += [ConditionGoal(text, task) for text in conditions]
-    found += [FunctionGoal(text, task) for text in functions]
-    names = [goal.name for goal in found]
+    """One goal for each text; the task's own goal where there is none."""
+    goals: list[Goal] = [WeightingGoal(text, task) for text in targets]
+    goals += [ConditionGoal(text, task) for text in conditions]
+    goals += [FunctionGoal(text, task) for text in functions]
+    names = [goal.name for goal in goals]
     if len(set(names)) < len(names):
         raise InputError(f"goals must be given once each, not {', '.join(names)}")
-    return found or [TaskGoal(task)]
+    return goals or [TaskGoal(task)]
 
 
 def _number(text: str) -> float:
@@ -185,11 +208,3 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
-
-
-def _nearness(score: float, sign: str, bound: float) -> float:
-    if _SIGNS[sign](score, bound):
-        return 1.0
-    room = bound if sign in (">=", ">") else 1 - bound
-    reached = score if sign in (">=", ">") else 1 - score
-    return min(1.0, max(0.0, reached / room)) if room > 0 else 0.0

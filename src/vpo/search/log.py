@@ -1,91 +1,113 @@
-"""The folder of a search: what was asked and what came of it, written so that a search can be taken up anywhere.
+"""The folder of a search: everything that was generated and scored, from which a search can be resumed at any point.
 
 =======================  ===========================================================================================
 ``search.json``          the settings; another search needs another folder
-``generations.jsonl``    a line a generation: iteration, case, operator, parent, completion, tokens
-``candidates.jsonl``     a line an answer: its number in the case, operator, parent, scores and value, or a failure
-``archive.json``         once it went through its iterations: of each case the best candidate, and those not dominated
-``ended.json``           likewise: how many iterations those were
+``generations.jsonl``    a line for each generation: iteration, case, operator, parent, completion, tokens
+``candidates.jsonl``     a line for each answer: its number, operator, parent, scores and value, or a failure
+``archive.json``         at the end: for each case the best candidate, and the non-dominated ones
+``ended.json``           at the end: how many iterations were done
 =======================  ===========================================================================================
 
-The generations of an iteration are written at once, before any is scored, and the candidates of a generation as soon
-as it is scored. So what was scored is never scored again, and a generation that was written is not asked for again.
+A case is a problem with one goal. The generations of an iteration are written together, before any is scored, and the
+candidates of a generation as soon as it is scored. So no completion is requested twice and no answer scored twice.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vpo.util.errors import InputError
-from vpo.util.files import append_rows, complete_lines, first_difference, write_json, write_text
+from vpo.util.files import append_rows, complete_lines, first_difference, now, write_json, write_text
+from vpo.util.grouping import group_by
 
 SETTINGS, GENERATIONS, CANDIDATES = "search.json", "generations.jsonl", "candidates.jsonl"
+ARCHIVE, ENDED = "archive.json", "ended.json"
+FORMER_NAMES = {"count": "problems", "backend": "generator", "tokens_per_answer": "max_tokens"}  # in search.json
 
 
 class Log:
     """The folder of one search."""
 
     def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Take a folder; refuse that of a search with other settings that has begun."""
+        """Write the settings; raise where the folder holds a search with other settings."""
         self.folder = folder
-        path = folder / SETTINGS
-        wanted = json.loads(json.dumps(settings))
-        if path.is_file() and (folder / GENERATIONS).is_file():
-            known = json.loads(path.read_text(encoding="utf-8"))
-            names = {**known, **wanted}.keys() - {"scoring"}
-            changed = [name for name in names if known.get(name) != wanted.get(name)]
-            if scored := first_difference(known.get("scoring", {}), wanted.get("scoring", {}), "scoring"):
-                changed.append(scored)
-            if changed:
-                raise InputError(
-                    f"{folder}: there is another search in it already (it differs in {', '.join(sorted(changed))}): "
-                    "choose another folder with --out"
-                )
-        write_json(path, wanted)
+        settings = json.loads(json.dumps(settings))
+        started = (folder / SETTINGS).is_file() and (folder / GENERATIONS).is_file()
+        if started and (changed := _changed(read_settings(folder), settings)):
+            raise InputError(
+                f"{folder} holds another search (it differs in {', '.join(changed)}): choose another folder with --out"
+            )
+        write_json(folder / SETTINGS, settings)
 
     def read(self) -> tuple[list[dict[str, Any]], dict[int, list[dict[str, Any]]]]:
-        """Return the generations, and the candidates of each, after cutting off what was left half written."""
+        """The generations of complete iterations, and the candidates of each scored generation by its number.
+
+        What was left incomplete, by a kill for example, is removed from the files.
+        """
         generations = read_rows(self.folder / GENERATIONS)
-        whole = len(generations)
-        while whole and generations[whole - 1]["place"] + 1 < generations[whole - 1]["of"]:
-            whole -= 1  # of an iteration that was not all written
-        candidates = rows_by(self.folder / CANDIDATES, "generation")
-        kept = {number: rows for number, rows in candidates.items() if number < whole and len(rows) == rows[0]["of"]}
-        _keep(self.folder / GENERATIONS, lambda row: row["number"] < whole)
-        _keep(self.folder / CANDIDATES, lambda row: row["generation"] in kept)
-        return generations[:whole], kept
+        complete = len(generations)
+        while complete and generations[complete - 1]["place"] + 1 < generations[complete - 1]["of"]:
+            complete -= 1  # of an iteration whose last generations are missing
+        candidates = group_by(read_rows(self.folder / CANDIDATES), lambda row: row["generation"])
+        scored = {
+            number: rows for number, rows in candidates.items() if number < complete and len(rows) == rows[0]["of"]
+        }
+        _filter(self.folder / GENERATIONS, lambda row: row["number"] < complete)
+        _filter(self.folder / CANDIDATES, lambda row: row["generation"] in scored)
+        return generations[:complete], scored
 
     def add_generations(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write the generations of an iteration."""
+        """Append the generations of one iteration."""
         append_rows(self.folder / GENERATIONS, rows)
 
     def add_candidates(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write the candidates of one generation, or of several."""
+        """Append the candidates of one generation."""
         append_rows(self.folder / CANDIDATES, rows)
 
     def replace(self, generations: Sequence[Mapping[str, Any]], candidates: Sequence[Mapping[str, Any]]) -> None:
-        """Write both logs anew."""
+        """Write both files from scratch."""
         for name, rows in ((CANDIDATES, candidates), (GENERATIONS, generations)):
             write_text(self.folder / name, "".join(f"{json.dumps(row)}\n" for row in rows))
 
+    def end(self, iterations: int, archives: Mapping[str, Any]) -> None:
+        """Mark the search as done."""
+        write_json(self.folder / ARCHIVE, archives)
+        write_json(self.folder / ENDED, {"iterations": iterations, "ended": now()})
+
+
+def has_ended(folder: Path, iterations: int) -> bool:
+    """Whether a search has done so many iterations, or ended before them with nothing left to do."""
+    path = folder / ENDED
+    return path.is_file() and json.loads(path.read_text(encoding="utf-8"))["iterations"] >= iterations
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """The settings of the search in a folder, by their present names."""
+    path = folder / SETTINGS
+    if not path.is_file():
+        raise InputError(f"{folder} holds no search")
+    settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return {FORMER_NAMES.get(name, name): value for name, value in settings.items()}
+
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the whole lines of a log."""
+    """The complete lines of a log; none where there is no file."""
     return [json.loads(line) for line in complete_lines(path)]
 
 
-def rows_by(path: Path, name: str) -> dict[Any, list[dict[str, Any]]]:
-    """Return the whole lines of a log, gathered by one of their fields."""
-    found: dict[Any, list[dict[str, Any]]] = {}
-    for row in read_rows(path):
-        found.setdefault(row[name], []).append(row)
-    return found
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Names of the settings that differ, sorted."""
+    names = {**before, **now}.keys() - {"scoring"}
+    changed = [name for name in names if before.get(name) != now.get(name)]
+    if scoring := first_difference(before.get("scoring", {}), now.get("scoring", {}), "scoring"):
+        changed.append(scoring)
+    return sorted(changed)
 
 
-def _keep(path: Path, wanted: Any) -> None:
-    """Write a log anew without the lines that are not wanted, and without what was left of a last one."""
+def _filter(path: Path, keep: Callable[[dict[str, Any]], bool]) -> None:
+    """Rewrite a log without the rows that are not kept, and without an incomplete last line."""
     if path.is_file():
-        text = "".join(f"{line}\n" for line in complete_lines(path) if wanted(json.loads(line)))
+        text = "".join(f"{line}\n" for line in complete_lines(path) if keep(json.loads(line)))
         if len(text.encode()) < path.stat().st_size:
             write_text(path, text)

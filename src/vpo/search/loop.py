@@ -1,52 +1,58 @@
-"""A search over many cases at once: each iteration asks for all that are open in one batch, scores, and tells."""
+"""The loop of a search over many problems: each iteration generates for all open ones in one batch, and scores.
+
+All randomness is seeded by (seed of the search, name of the problem and goal, iteration). Together with the log this
+makes a resumed search the same as one that was never interrupted.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from random import Random
 from typing import Any
 
-from vpo.search.candidates import Candidate, SearchProblem
+from vpo.search.candidates import Candidate, Move, SearchProblem
 from vpo.search.generators import Generator
 from vpo.search.log import Log
 from vpo.search.operators import GenerationRequest, request_for_move
-from vpo.search.scoring import ScoredAnswer, ScoringPool, ScoringRequest, Verdict
+from vpo.search.scorer import ScoredAnswer, ScoredGeneration, ScoringRequest
+from vpo.search.scoring import ScoringPool
 from vpo.search.strategies import Strategy
 from vpo.tasks import Task
 from vpo.util.errors import InputError
+from vpo.util.grouping import group_by
 
 BUDGETS = ("answers", "generations", "tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How a search goes.
+class LoopConfig:
+    """The budgets and the seed of a search.
 
     Attributes:
-        iterations: at most, for each case.
-        budget: the most answers, generations or tokens for each case; an iteration that is begun is finished.
-        answers: m, that a generation is asked for.
-        per_iteration: answers that an iteration asks for, in as many generations as that takes.
-        told: whether the prompt states the goal's weighting, for a policy that was trained to be told one.
-        seed: of everything that is drawn.
+        iterations: at most, for each search problem.
+        budget: the most answers, generations or tokens for each search problem; a started iteration is completed.
+        answers: m, per generation.
+        per_iteration: answers per iteration, in as many generations as that takes.
+        target_in_prompt: whether the prompt states the weights of the goal, as the policy was trained.
+        seed: of all randomness.
     """
 
     iterations: int = 100
     budget: Mapping[str, int] = field(default_factory=dict)
     answers: int = 1
     per_iteration: int = 3
-    told: bool = False
+    target_in_prompt: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse numbers that mean nothing."""
+        """Check the numbers."""
         for name in ("iterations", "answers", "per_iteration"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be 1 or more, not {getattr(self, name)}")
-        for name, most in self.budget.items():
-            if name not in BUDGETS:
-                raise InputError(f"budget is counted in {', '.join(BUDGETS)}, not in {name!r}")
+        for unit, most in self.budget.items():
+            if unit not in BUDGETS:
+                raise InputError(f"budget is counted in {', '.join(BUDGETS)}, not in {unit!r}")
             if most < 1:
-                raise InputError(f"budget of {name} must be 1 or more, not {most}")
+                raise InputError(f"budget of {unit} must be 1 or more, not {most}")
         if self.per_iteration % self.answers:
             raise InputError(
                 f"per_iteration must be a multiple of the {self.answers} answers of a generation, not "
@@ -55,132 +61,150 @@ class Settings:
 
 
 class Search:
-    """Searches cases with one writer, and keeps a log of all of it."""
+    """Searches several problems with one generator, and logs every step.
+
+    Attributes:
+        candidates: of each search problem, by its name.
+        spent: of each unit of budget, by search problem.
+        solved: names of the solved search problems.
+    """
 
     def __init__(
         self,
-        writer: Generator,
+        generator: Generator,
         task: Task[Any],
-        cases: Sequence[SearchProblem],
-        strategy: Callable[[], Strategy],
-        judge: ScoringPool,
+        problems: Sequence[SearchProblem],
+        new_strategy: Callable[[], Strategy],
+        pool: ScoringPool,
         log: Log,
-        settings: Settings,
+        config: LoopConfig,
     ) -> None:
-        """Take all that a search needs; `strategy` makes one for each case."""
-        self.writer, self.task, self.judge, self.log, self.settings = writer, task, judge, log, settings
-        self.cases = {case.name: case for case in cases}
-        self.strategies = {name: strategy() for name in self.cases}
-        self.found: dict[str, list[Candidate]] = {name: [] for name in self.cases}
-        self.spent = {name: dict.fromkeys(BUDGETS, 0) for name in self.cases}
+        """Prepare a search; `new_strategy` makes the strategy of one search problem."""
+        self.generator, self.task, self.pool, self.log, self.config = generator, task, pool, log, config
+        self.problems = {problem.name: problem for problem in problems}
+        self.strategies = {name: new_strategy() for name in self.problems}
+        self.candidates: dict[str, list[Candidate]] = {name: [] for name in self.problems}
+        self.spent = {name: dict.fromkeys(BUDGETS, 0) for name in self.problems}
         self.solved: set[str] = set()
-        self.generations = 0
+        self._generations = 0  # so far
+        self._scored: dict[int, list[dict[str, Any]]] = {}  # candidate rows by the number of their generation
 
     def run(self) -> Iterator[int]:
-        """Search until nothing is open or the iterations are used up; yield how many are solved after each."""
-        generations, scored = self.log.read()
-        logged: dict[int, list[dict[str, Any]]] = {}
-        for row in generations:
-            logged.setdefault(row["iteration"], []).append(row)
-        for iteration in range(self.settings.iterations):
+        """Search until all is solved or a budget is spent; yield the number of solved problems after each iteration.
+
+        Iterations in the log are replayed: nothing is generated or scored twice.
+        """
+        generations, self._scored = self.log.read()
+        logged = group_by(generations, lambda row: row["iteration"])
+        for iteration in range(self.config.iterations):
             rows = logged.get(iteration) or self._generate(iteration)
             if not rows:
                 break
-            self._score(rows, scored)
-            self._tell(rows, scored)
+            self._score(rows)
+            self._spend(rows)
+            self._tell(rows)
             yield len(self.solved)
 
-    def _open(self, name: str) -> bool:
-        """Return whether a case is neither solved nor out of budget."""
-        left = all(self.spent[name][unit] < most for unit, most in self.settings.budget.items())
-        return name not in self.solved and left
+    def _is_open(self, name: str) -> bool:
+        """Whether a search problem is neither solved nor out of budget."""
+        within_budget = all(self.spent[name][unit] < most for unit, most in self.config.budget.items())
+        return name not in self.solved and within_budget
 
     def _generate(self, iteration: int) -> list[dict[str, Any]]:
-        """GenerationRequest for one iteration of all cases that are open at once, and log it."""
-        count = self.settings.per_iteration // self.settings.answers
-        asks: list[GenerationRequest] = []
+        """Generate for all open problems in one batch, and log it. Returns the log rows; none where all are closed."""
+        requests: list[GenerationRequest] = []
         rows: list[dict[str, Any]] = []
-        for name, case in self.cases.items():
-            if not self._open(name):
+        for problem in self.problems.values():
+            if not self._is_open(problem.name):
                 continue
-            random = Random(f"{self.settings.seed} {name} {iteration}")
-            stated = case.goal.weights_of(case.problem) if self.settings.told else None
-            first = len(self.found[name])
-            for move in self.strategies[name].ask(count, random):
-                ask = request_for_move(self.task, case, move, self.settings.answers, stated)
-                asks.append(ask)
+            first = len(self.candidates[problem.name])
+            for move, request in self._requests(problem, iteration):
+                requests.append(request)
                 rows.append(
                     {
-                        "number": self.generations + len(rows),
+                        "number": self._generations + len(rows),
                         "iteration": iteration,
-                        "case": name,
+                        "case": problem.name,
                         "operator": move.operator,
                         "parent": None if move.parent is None else move.parent.number,
-                        "known": ask.known,
-                        "first": first,  # the number of its first candidate
+                        "known": request.known,
+                        "first": first,  # number of its first candidate
                     }
                 )
-                first += self.settings.answers - ask.known
+                first += self.config.answers - request.known
         if not rows:
             return []
-        seed = Random(f"{self.settings.seed} {iteration}").getrandbits(31)
-        for place, (row, written) in enumerate(zip(rows, self.writer.write(asks, seed), strict=True)):
-            row.update(text=written.text, tokens=written.tokens, failure=written.failure, place=place, of=len(rows))
+        seed = Random(f"{self.config.seed} {iteration}").getrandbits(31)
+        for index, (row, made) in enumerate(zip(rows, self.generator.generate(requests, seed), strict=True)):
+            row.update(text=made.text, tokens=made.tokens, failure=made.failure, place=index, of=len(rows))
         self.log.add_generations(rows)
         return rows
 
-    def _score(self, rows: Sequence[dict[str, Any]], scored: dict[int, list[dict[str, Any]]]) -> None:
-        """Score the generations that are not scored yet, and log what they are worth."""
-        known = {row["number"]: row for row in rows if row["number"] not in scored}
-        items = []
-        for row in known.values():
-            if row["failure"]:
-                self._record(row, row["failure"], scored)
-            else:
-                case = self.cases[row["case"]]
-                asked = (self.settings.answers, row["known"])
-                items.append(ScoringRequest(row["number"], case.problem.id, case.goal.name, row["text"], *asked))
-        for item, verdict in self.judge.judge(items):
-            self._record(known[item.number], verdict, scored)
+    def _requests(self, problem: SearchProblem, iteration: int) -> list[tuple[Move, GenerationRequest]]:
+        """The moves of one problem in an iteration, with their prompts."""
+        count = self.config.per_iteration // self.config.answers
+        random = Random(f"{self.config.seed} {problem.name} {iteration}")
+        weights = problem.goal.weights_of(problem.problem) if self.config.target_in_prompt else None
+        moves = self.strategies[problem.name].ask(count, random)
+        return [(move, request_for_move(self.task, problem, move, self.config.answers, weights)) for move in moves]
 
-    def _record(self, row: dict[str, Any], verdict: Verdict, scored: dict[int, list[dict[str, Any]]]) -> None:
-        count = self.settings.answers - row["known"]
-        found = [ScoredAnswer(None, failure=verdict)] * count if isinstance(verdict, str) else verdict
-        made = [
+    def _score(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Score the generations that are not scored yet, and log their candidates."""
+        unscored = {row["number"]: row for row in rows if row["number"] not in self._scored}
+        requests = []
+        for number, row in unscored.items():
+            if row["failure"]:
+                self._record(row, ScoredGeneration(number, failure=row["failure"]))
+            else:
+                problem = self.problems[row["case"]]
+                answers, known = self.config.answers, row["known"]
+                requests.append(
+                    ScoringRequest(number, problem.problem.id, problem.goal.name, row["text"], answers, known)
+                )
+        for result in self.pool.score(requests):
+            self._record(unscored[result.number], result)
+
+    def _record(self, row: Mapping[str, Any], result: ScoredGeneration) -> None:
+        """Log the candidates of a generation."""
+        count = self.config.answers - row["known"]
+        answers = result.answers if result.failure is None else [ScoredAnswer(None, failure=result.failure)] * count
+        candidates = [
             {
                 "generation": row["number"],
                 "of": count,
                 **{name: row[name] for name in ("case", "iteration", "operator", "parent")},
-                "number": row["first"] + place,
-                "position": place + 1 + row["known"],
-                **asdict(each),
+                "number": row["first"] + index,
+                "position": index + 1 + row["known"],
+                **asdict(answer),
             }
-            for place, each in enumerate(found)
+            for index, answer in enumerate(answers)
         ]
-        self.log.add_candidates(made)
-        scored[row["number"]] = made
+        self.log.add_candidates(candidates)
+        self._scored[row["number"]] = candidates
 
-    def _tell(self, rows: Sequence[dict[str, Any]], scored: dict[int, list[dict[str, Any]]]) -> None:
-        """Tell the strategies what came of an iteration, in the order in which it was asked for."""
-        self.generations += len(rows)
-        told: dict[str, list[dict[str, Any]]] = {}
+    def _spend(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Count what an iteration cost."""
+        self._generations += len(rows)
         for row in rows:
-            told.setdefault(row["case"], []).extend(scored[row["number"]])
             spent = self.spent[row["case"]]
             spent["generations"] += 1
-            spent["answers"] += self.settings.answers - row["known"]
-            if row["tokens"] is None and "tokens" in self.settings.budget:
+            spent["answers"] += self.config.answers - row["known"]
+            if row["tokens"] is None and "tokens" in self.config.budget:
                 raise InputError("a budget in tokens needs an endpoint that counts them, and this one does not")
             spent["tokens"] += row["tokens"] or 0
-        for name, made in told.items():
-            found = [candidate_of(row) for row in made]
-            self.found[name] += found
-            self.strategies[name].tell(found, [row["form"] for row in made])
-            if any(each.solved for each in found):
+
+    def _tell(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Pass the candidates of an iteration to the strategies, in the order in which they were requested."""
+        scored = [candidate for row in rows for candidate in self._scored[row["number"]]]
+        for name, logged in group_by(scored, lambda row: str(row["case"])).items():
+            candidates = [candidate_of(row) for row in logged]
+            self.candidates[name] += candidates
+            self.strategies[name].tell(candidates, [row["form"] for row in logged])
+            if any(candidate.solved for candidate in candidates):
                 self.solved.add(name)
 
 
 def candidate_of(row: Mapping[str, Any]) -> Candidate:
-    """Return a candidate as it was logged."""
-    given = {each.name: row[each.name] for each in fields(Candidate)}
-    return Candidate(**{**given, "scores": None if row["scores"] is None else tuple(row["scores"])})
+    """A candidate from its row in the log."""
+    values = {each.name: row[each.name] for each in fields(Candidate)}
+    return Candidate(**{**values, "scores": None if row["scores"] is None else tuple(row["scores"])})

@@ -1,6 +1,6 @@
-"""What a search came to: the cases that it solved, each at which budget, read from its log."""
+"""The result of a search: which problems were solved, each at which budget. Read from the log."""
 
-import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,26 +12,26 @@ from vpo.core.at_k import Interval
 from vpo.core.diversity import is_nondominated
 from vpo.core.types import Floats
 from vpo.evaluation.intervals import intervals
-from vpo.search.log import CANDIDATES, GENERATIONS, SETTINGS, read_rows, rows_by
-from vpo.util.errors import InputError
+from vpo.search.log import CANDIDATES, GENERATIONS, read_rows, read_settings
+from vpo.util.grouping import group_by
 
 UNITS = ("iterations", "answers", "generations", "tokens")
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """One search over some cases, or several of them, of models that differ in their seed, one after another.
+    """The result of one search, or of several that differ in the seed of their model, one after another.
 
     Attributes:
-        name: of what was searched with, and by which strategy.
+        name: of the model and the strategy.
         settings: of the search.
-        cases: names, the same in searches that can be compared.
-        problems: the problem of each case, over which intervals are taken.
-        solved_at: for each unit of budget, what each case had spent when it was solved; infinity where it never was.
-            Tokens are not among them where an endpoint did not count them.
-        spent: for each unit, what each case spent in all.
+        cases: names of the search problems, the same in searches that can be compared.
+        problems: the problem of each case; intervals are over problems.
+        solved_at: for each unit of budget, what each case had spent when it was solved; infinity where it was not.
+            Without tokens where an endpoint did not count them.
+        spent: for each unit, the total of each case.
         failures: how many candidates could not be scored, by reason.
-        seeds: how many searches these are.
+        seeds: how many searches are merged in it.
     """
 
     name: str
@@ -50,84 +50,82 @@ class SearchResult:
 
     @property
     def solved(self) -> frozenset[str]:
-        """The cases that were solved, by any of the searches."""
+        """The cases that any of the searches solved."""
         return frozenset().union(*self.solved_by_seed())
 
     def solved_by_seed(self) -> list[frozenset[str]]:
-        """Return the cases that each search solved."""
-        found = np.isfinite(self.solved_at["iterations"]).reshape(self.seeds, -1)
-        return [frozenset(case for case, at in zip(self.distinct, row, strict=True) if at) for row in found]
+        """The cases that each search solved."""
+        solved = np.isfinite(self.solved_at["iterations"]).reshape(self.seeds, -1)
+        return [frozenset(case for case, yes in zip(self.distinct, row, strict=True) if yes) for row in solved]
 
     def curve(self, unit: str, budgets: Sequence[float]) -> list[Interval]:
-        """Return the share of cases that are solved within each budget, with its interval over problems."""
+        """The share of cases solved within each budget, with its interval over problems (None for one problem)."""
         names = list(dict.fromkeys(self.problems))
-        places = np.asarray([names.index(problem) for problem in self.problems])
-        counts = np.bincount(places)
-        table = {}
+        index_of_problem = np.asarray([names.index(problem) for problem in self.problems])
+        counts_P = np.bincount(index_of_problem)
+        shares = {}
         for budget in budgets:
-            solved = (self.solved_at[unit] <= budget).astype(np.float64)
-            table[budget] = np.bincount(places, weights=solved) / counts
-        found = intervals(table)
-        return list(found.values())
+            solved_n = (self.solved_at[unit] <= budget).astype(np.float64)
+            shares[budget] = np.bincount(index_of_problem, weights=solved_n) / counts_P
+        return list(intervals(shares).values())
 
 
 def read_result(folder: Path, iterations: int | None = None) -> SearchResult:
-    """Return what the search in a folder came to, or had come to after some iterations."""
-    if not (folder / SETTINGS).is_file():
-        raise InputError(f"{folder}: there is no search here")
-    settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    cases: list[list[str]] = settings["cases"]
-    names = [f"{problem} {goal}" for problem, goal in cases]
-    spent = {case: dict.fromkeys(UNITS, 0.0) for case in names}
-    solved: dict[str, dict[str, float]] = {}
-    failures: dict[str, int] = {}
-    candidates = rows_by(folder / CANDIDATES, "generation")
+    """The result of the search in a folder; with `iterations`, as it was after so many."""
+    settings = read_settings(folder)
+    problems = [problem for problem, _ in settings["cases"]]
+    cases = [f"{problem} {goal}" for problem, goal in settings["cases"]]
+    candidates = group_by(read_rows(folder / CANDIDATES), lambda row: row["generation"])
     rows = [row for row in read_rows(folder / GENERATIONS) if iterations is None or row["iteration"] < iterations]
+    spent = {case: dict.fromkeys(UNITS, 0.0) for case in cases}
+    solved_at: dict[str, dict[str, float]] = {}
+    failures: Counter[str] = Counter()
     for row in rows:
-        used = spent[row["case"]]
+        case = row["case"]
+        used = spent[case]
         used["iterations"] = row["iteration"] + 1
         used["generations"] += 1
         used["tokens"] += row["tokens"] or 0
-        for each in candidates.get(row["number"], []):
+        for candidate in candidates.get(row["number"], []):
             used["answers"] += 1
-            if each["failure"]:
-                failures[each["failure"]] = failures.get(each["failure"], 0) + 1
-            if each["solved"] and row["case"] not in solved:
-                solved[row["case"]] = dict(used)
+            if candidate["failure"]:
+                failures[candidate["failure"]] += 1
+            if candidate["solved"]:
+                solved_at.setdefault(case, dict(used))
     never = dict.fromkeys(UNITS, np.inf)
     units = [unit for unit in UNITS if unit != "tokens" or all(row["tokens"] is not None for row in rows)]
     return SearchResult(
         folder.name,
         settings,
-        tuple(names),
-        tuple(problem for problem, _ in cases),
-        {unit: np.asarray([solved.get(case, never)[unit] for case in names]) for unit in units},
-        {unit: np.asarray([spent[case][unit] for case in names]) for unit in units},
-        failures,
+        tuple(cases),
+        tuple(problems),
+        {unit: np.asarray([solved_at.get(case, never)[unit] for case in cases]) for unit in units},
+        {unit: np.asarray([spent[case][unit] for case in cases]) for unit in units},
+        dict(failures),
     )
 
 
 def families_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return for each case its candidates with their parents, `ancestor` true for those that led to what solved it."""
+    """For each case its candidates with their parents; `ancestor` is true for the line that leads to the solution."""
     names = ("number", "iteration", "operator", "parent", "position", "answer", "value", "solved")
     families = {
         case: [{**{name: row[name] for name in names}, "ancestor": False} for row in rows]
-        for case, rows in rows_by(folder / CANDIDATES, "case").items()
+        for case, rows in group_by(read_rows(folder / CANDIDATES), lambda row: str(row["case"])).items()
     }
     for members in families.values():
-        members.sort(key=lambda each: int(each["number"]))
-        line = next((each for each in members if each["solved"]), None)
-        while line is not None:
-            line["ancestor"] = True
-            line = None if line["parent"] is None else members[line["parent"]]
+        members.sort(key=lambda member: int(member["number"]))
+        ancestor = next((member for member in members if member["solved"]), None)
+        while ancestor is not None:
+            ancestor["ancestor"] = True
+            ancestor = None if ancestor["parent"] is None else members[ancestor["parent"]]
     return families
 
 
 def archives_of(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return for each case the candidate of most value, and those that no other dominates; the first of equal ones."""
+    """For each case the candidate of highest value, and the non-dominated ones; of equal ones the first."""
     archives: dict[str, dict[str, Any]] = {}
-    for case, made in rows_by(folder / CANDIDATES, "case").items():
-        rows = sorted((row for row in made if row["scores"] is not None), key=lambda row: int(row["number"]))
+    for case, candidates in group_by(read_rows(folder / CANDIDATES), lambda row: str(row["case"])).items():
+        rows = sorted((row for row in candidates if row["scores"] is not None), key=lambda row: int(row["number"]))
         if not rows:
             continue
         kept = is_nondominated(np.asarray([row["scores"] for row in rows], dtype=np.float64))
@@ -136,28 +134,28 @@ def archives_of(folder: Path) -> dict[str, dict[str, Any]]:
     return archives
 
 
-def merged(outcomes: Sequence[SearchResult], name: str) -> SearchResult:
-    """Return searches over the same cases as one, in which each case counts with the mean of them."""
-    first = outcomes[0]
-    units = [unit for unit in UNITS if all(unit in each.spent for each in outcomes)]
-    failures: dict[str, int] = {}
-    for reason, count in (pair for each in outcomes for pair in each.failures.items()):
-        failures[reason] = failures.get(reason, 0) + count
+def merge_seeds(results: Sequence[SearchResult], name: str) -> SearchResult:
+    """One result of several searches over the same cases; its shares are means over the searches."""
+    first = results[0]
+    units = [unit for unit in UNITS if all(unit in each.spent for each in results)]
+    failures: Counter[str] = Counter()
+    for each in results:
+        failures.update(each.failures)
     return SearchResult(
         name,
         first.settings,
-        tuple(case for each in outcomes for case in each.cases),
-        tuple(problem for each in outcomes for problem in each.problems),
-        {unit: np.concatenate([each.solved_at[unit] for each in outcomes]) for unit in units},
-        {unit: np.concatenate([each.spent[unit] for each in outcomes]) for unit in units},
-        failures,
-        sum(each.seeds for each in outcomes),
+        tuple(case for each in results for case in each.cases),
+        tuple(problem for each in results for problem in each.problems),
+        {unit: np.concatenate([each.solved_at[unit] for each in results]) for unit in units},
+        {unit: np.concatenate([each.spent[unit] for each in results]) for unit in units},
+        dict(failures),
+        sum(each.seeds for each in results),
     )
 
 
-def only_solved(outcomes: Sequence[SearchResult]) -> list[list[float]]:
-    """Return, for each pair, how many cases the first solved and the second never did; of several seeds the mean."""
+def only_solved(results: Sequence[SearchResult]) -> list[list[float]]:
+    """For each pair, how many cases the row's search solved and the column's never did; a mean over the row's seeds."""
     return [
-        [float(np.mean([len(solved - other.solved) for solved in one.solved_by_seed()])) for other in outcomes]
-        for one in outcomes
+        [float(np.mean([len(solved - other.solved) for solved in one.solved_by_seed()])) for other in results]
+        for one in results
     ]

@@ -1,4 +1,4 @@
-"""How a search chooses what to ask for next: one object a case, ask and tell."""
+"""Strategies choose what to generate next. One object for each search problem, with ask and tell."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
@@ -18,38 +18,41 @@ NEIGHBOURS = 3
 
 @dataclass(kw_only=True)
 class Strategy(ABC):
-    """Searches one case. It draws from a generator that it is given, so that a search can be taken up anywhere."""
+    """Searches one problem. All randomness comes from the argument `random`, so that a search can be resumed."""
 
     @abstractmethod
     def ask(self, count: int, random: Random) -> list[Move]:
-        """Return what to ask of the policy, so many generations."""
+        """The next moves, one for each of `count` generations."""
 
     @abstractmethod
-    def tell(self, found: Sequence[Candidate], forms: Sequence[Hashable]) -> None:
-        """Take what came of it, and what two answers share that are the same."""
+    def tell(self, candidates: Sequence[Candidate], forms: Sequence[Hashable]) -> None:
+        """Learn from scored candidates; `forms` are their normal forms, None for answers that cannot be read."""
 
 
 @dataclass(kw_only=True)
 class BestOfN(Strategy):
-    """Independent samples, of which the verifier chooses."""
+    """Independent samples; the scores choose among them."""
 
     def ask(self, count: int, random: Random) -> list[Move]:
-        """Return fresh samples."""
+        """Fresh samples."""
         return [Move("fresh")] * count
 
-    def tell(self, found: Sequence[Candidate], forms: Sequence[Hashable]) -> None:
-        """Learn nothing."""
+    def tell(self, candidates: Sequence[Candidate], forms: Sequence[Hashable]) -> None:
+        """Ignored: samples are independent."""
 
 
 @dataclass(kw_only=True)
 class Evolve(Strategy):
-    """A population that is varied by operators, and an archive of what nothing dominates.
+    """Evolution: operators vary parents from a population of the best and an archive of the non-dominated candidates.
 
     Attributes:
         operators: how often each is used, in proportion.
         parents: how a parent is chosen: by "target", the goal's value; by "lexicase" over the objectives; or by
             "novelty" in reward space.
-        size: of the population: those of most value. The archive takes part besides.
+        size: of the population, the candidates of highest value. Parents come from the archive as well.
+        population: sorted by value.
+        archive: the non-dominated candidates.
+        seen: normal forms of all candidates so far.
     """
 
     operators: Mapping[str, float]
@@ -60,14 +63,14 @@ class Evolve(Strategy):
     seen: set[Hashable] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Refuse what is not there to choose from."""
+        """Check the settings."""
         if self.parents not in PARENTS:
             raise InputError(f"parents must be chosen by {', '.join(PARENTS)}, not {self.parents!r}")
         if self.size < 1:
             raise InputError(f"size must be 1 or more, not {self.size}")
 
     def ask(self, count: int, random: Random) -> list[Move]:
-        """Return moves, each by an operator drawn in proportion, from a parent of its own. The first are fresh."""
+        """Moves with random operators and parents; fresh samples while there are no candidates."""
         return [self._move(random) for _ in range(count)]
 
     def _move(self, random: Random) -> Move:
@@ -80,20 +83,20 @@ class Evolve(Strategy):
         parent = PARENTS[self.parents](known, random)
         return Move(name, parent, cut=random.random())
 
-    def tell(self, found: Sequence[Candidate], forms: Sequence[Hashable]) -> None:
-        """Keep what is new: the best in the population, and in the archive what no other dominates."""
+    def tell(self, candidates: Sequence[Candidate], forms: Sequence[Hashable]) -> None:
+        """Add new answers to the population and the archive; repeated and unscored ones are dropped."""
         new = []
-        for each, form in zip(found, forms, strict=True):
+        for each, form in zip(candidates, forms, strict=True):
             if each.scores is not None and form is not None and form not in self.seen:
                 self.seen.add(form)
                 new.append(each)
         if new:
             self.population = sorted([*self.population, *new], key=lambda each: (-each.value, each.number))[: self.size]
-            self.archive = _undominated([*self.archive, *new])
+            self.archive = _nondominated([*self.archive, *new])
 
 
-def _undominated(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return those whose vectors nothing dominates, the first of those with the same vector."""
+def _nondominated(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The non-dominated candidates; of those with equal scores the first."""
     kept = is_nondominated(_vectors(candidates))
     return [each for each, keep in zip(candidates, kept, strict=True) if keep]
 
@@ -103,29 +106,31 @@ def _vectors(candidates: Sequence[Candidate]) -> Floats:
 
 
 def _by_target(known: Sequence[Candidate], random: Random) -> Candidate:
-    """Return the best of some that are drawn, by value; of equals the first drawn."""
+    """Tournament by value; of equals the first sampled."""
     return max((random.choice(known) for _ in range(TOURNAMENT)), key=lambda each: each.value)
 
 
 def _by_lexicase(known: Sequence[Candidate], random: Random) -> Candidate:
-    """Return one of those that are best in one objective after another, in an order drawn at random."""
-    left = list(known)
-    scores = left[0].scores
+    """Keep the best in one objective after another, in random order; choose among the remaining."""
+    remaining = list(known)
+    scores = remaining[0].scores
     assert scores is not None
     for objective in random.sample(range(len(scores)), len(scores)):
-        best = max(each.scores[objective] for each in left if each.scores)
-        left = [each for each in left if each.scores and each.scores[objective] >= best - 1e-9]
-    return random.choice(left)
+        best = max(each.scores[objective] for each in remaining if each.scores)
+        remaining = [each for each in remaining if each.scores and each.scores[objective] >= best - 1e-9]
+    return random.choice(remaining)
 
 
 def _by_novelty(known: Sequence[Candidate], random: Random) -> Candidate:
-    """Return of some that are drawn the one that is farthest from its nearest neighbours in reward space."""
+    """Tournament by mean L1 distance to the nearest neighbours in reward space."""
     if len(known) == 1:
         return known[0]
     vectors_nD = _vectors(known)
-    drawn = [random.randrange(len(known)) for _ in range(TOURNAMENT)]
-    away = [np.sort(np.abs(vectors_nD - vectors_nD[place]).sum(axis=1))[1 : 1 + NEIGHBOURS].mean() for place in drawn]
-    return known[drawn[int(np.argmax(away))]]
+    entrants = [random.randrange(len(known)) for _ in range(TOURNAMENT)]
+    distances = [
+        np.sort(np.abs(vectors_nD - vectors_nD[index]).sum(axis=1))[1 : 1 + NEIGHBOURS].mean() for index in entrants
+    ]
+    return known[entrants[int(np.argmax(distances))]]
 
 
 PARENTS = {"target": _by_target, "lexicase": _by_lexicase, "novelty": _by_novelty}

@@ -1,4 +1,4 @@
-"""OpenEvolve itself, on a small endpoint: every answer of a completion is a child, and a checkpoint is gone on from."""
+"""OpenEvolve with a small endpoint: every answer of a completion is a child, and a run resumes from its checkpoint."""
 
 import json
 import subprocess
@@ -61,13 +61,13 @@ RUN = """
 import asyncio, sys
 from pathlib import Path
 from openevolve.config import load_config
-from vpo.search.siblings import Siblings, ask_for, newest_checkpoint
+from vpo.search.openevolve.evolution import SetEvolution
+from vpo.search.openevolve.files import newest_checkpoint, write_template
 
 if __name__ == "__main__":
-    ask_for(4, Path("templates"))
-    before = newest_checkpoint(Path("out"))
-    evolution = Siblings("program.py", "evaluator.py", load_config("config.yaml"), "out", answers=4)
-    asyncio.run(evolution.run(iterations=int(sys.argv[1]), checkpoint_path=str(before[1]) if before else None))
+    write_template(4, Path("templates"))
+    evolution = SetEvolution("program.py", "evaluator.py", load_config("config.yaml"), "out", answers=4)
+    asyncio.run(evolution.run(iterations=int(sys.argv[1])))
     print(newest_checkpoint(Path("out"))[0], evolution.database.get_best_program().metrics["low"])
 """
 
@@ -93,7 +93,7 @@ def evolve(folder, iterations):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_every_answer_is_a_child_and_a_checkpoint_is_gone_on_from(workers, tmp_path):
+def test_every_answer_is_a_child_and_a_run_resumes_from_its_checkpoint(workers, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "evaluator.py").write_text(EVALUATOR)
     (tmp_path / "run.py").write_text(RUN)
@@ -103,7 +103,7 @@ def test_every_answer_is_a_child_and_a_checkpoint_is_gone_on_from(workers, tmp_p
         assert last == 20
         assert low > 0.9
         assert len(seen) == 5
-        last, better = evolve(tmp_path, 8)
+        last, better = evolve(tmp_path, 28)
         assert last == 28
         assert better > low
         assert len(seen) == 7
@@ -119,7 +119,41 @@ def test_every_answer_is_a_child_and_a_checkpoint_is_gone_on_from(workers, tmp_p
     made = [row for row in rows if row["error"] is None]
     failed = [row["error"] for row in rows if row["error"] and "identical to the parent" not in row["error"]]
     assert sum("LLM generation failed" in error for error in failed) == 4  # one completion, and with it four children
-    assert failed.count("LLM returned None response") == 1  # one answer that was cut off
+    assert failed.count("the completion has no such answer") == 1  # one answer that was cut off
     assert len(failed) == 5
     assert all(row["code"].startswith("def search") and row["metrics"]["low"] > 0 for row in made)
     assert sum(row["tokens"] for row in rows) == 7 * 6  # 7 tokens of each of 6 completions, counted once
+
+
+def run_here(tmp_path, answer, config, evaluator, iterations):
+    """Run an evolution of 4 answers per completion; return the rows of its children and the requests."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "evaluator.py").write_text(evaluator)
+    (tmp_path / "run.py").write_text(RUN)
+    with endpoint(answer) as (address, seen):
+        (tmp_path / "config.yaml").write_text(config.format(address=address, workers=1))
+        evolve(tmp_path, iterations)
+    return [json.loads(line) for line in (tmp_path / "out" / "children.jsonl").read_text().splitlines()], seen
+
+
+def test_a_budget_that_ends_within_a_completion_is_exact(tmp_path):
+    rows, seen = run_here(tmp_path, answers, CONFIG, EVALUATOR, 6)
+    assert [row["iteration"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert [row["place"] for row in rows] == [0, 1, 2, 3, 0, 1]
+    assert len(seen) == 2
+
+
+def test_a_child_that_the_map_cannot_hold_is_recorded(tmp_path):
+    lacking = EVALUATOR.replace('return {"low": low,', 'return {"combined_score": 0.0} if x < 1 else {"low": low,')
+    rows, _ = run_here(tmp_path, answers, CONFIG, lacking, 4)
+    assert ["left" in (row["error"] or "") or "low" in (row["error"] or "") for row in rows] == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("setting", ["diff_based_evolution: true", "early_stopping_patience: 3"])
+def test_settings_of_another_loop_are_refused(setting, tmp_path):
+    config = CONFIG.replace("diff_based_evolution: false", setting)
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        run_here(
+            tmp_path, answers, config + ("" if "diff" in setting else "diff_based_evolution: false\n"), EVALUATOR, 4
+        )
+    assert f"{setting.partition(':')[0]} of OpenEvolve's config must be off" in error.value.stderr

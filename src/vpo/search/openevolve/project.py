@@ -1,0 +1,179 @@
+"""An OpenEvolve project for a problem of a task.
+
+The folder ``openevolve/NUMBER`` of a search holds ``config.yaml``; ``evaluator.py``, with every objective as a metric
+and the goal's value as `combined_score`; ``program.txt``, the first program; and a template that asks for m answers.
+`vpo.search.openevolve.evolution` runs it, into its folder ``out``.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from vpo.models.generate import Sampling
+from vpo.search.candidates import SearchProblem
+from vpo.search.loop import LoopConfig
+from vpo.search.openevolve.files import escaped, write_template
+from vpo.search.scorer import ScoredAnswer, ScoringRequest, TaskSource
+from vpo.search.scoring import ScoringPool
+from vpo.tasks import Task
+from vpo.util.errors import InputError
+from vpo.util.files import write_json, write_text
+
+SOLVED, FAILED = "vpo_solved", "vpo_failed"  # metrics besides the objectives
+SLACK_SECONDS = 60.0  # beyond the time limits of requests and scoring
+EVALUATOR = '''"""Scores an answer: every objective, and as combined_score the value of the goal."""
+
+from vpo.search.openevolve.project import evaluator
+
+evaluate = evaluator({settings!r})
+'''
+TEMPLATE = """{question}
+
+# An answer so far, and its scores
+{{current_program}}
+
+{{metrics}}
+
+# Others
+{{evolution_history}}
+
+What counts now is: {goal}.
+
+"""
+
+
+@dataclass(frozen=True)
+class Project:
+    """An OpenEvolve project for one search problem.
+
+    Attributes:
+        folder: of the project.
+        problem: with its goal.
+        source: for the process that scores.
+        endpoint: its address.
+        model: its name at the endpoint.
+        sampling: of the model.
+        features: the objectives that span OpenEvolve's map.
+        limit: seconds to score an answer, and for a completion.
+    """
+
+    folder: Path
+    problem: SearchProblem
+    source: TaskSource
+    endpoint: str
+    model: str
+    sampling: Sampling
+    features: tuple[str, ...]
+    limit: float
+
+    @property
+    def output(self) -> Path:
+        """Folder of everything that OpenEvolve writes."""
+        return self.folder / "out"
+
+    def write(self, task: Task[Any], config: LoopConfig) -> None:
+        """Write the files of the project."""
+        if "combined_score" in task.names:
+            raise InputError("OpenEvolve has a metric combined_score of its own: give the objective another name")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_json(self.folder / "config.yaml", self._openevolve_config(config))  # JSON is YAML
+        settings = {
+            "source": asdict(self.source),
+            "problem": self.problem.problem.id,
+            "goal": self.problem.goal.name,
+            "limit": self.limit,
+            "objectives": task.names_of(self.problem.problem),
+        }
+        write_text(self.folder / "evaluator.py", EVALUATOR.format(settings=json.dumps(settings)))
+        write_text(self.folder / "program.txt", "(none yet)")
+        question = "\n\n".join(message["content"] for message in task.question(self.problem.problem))
+        text = TEMPLATE.format(question=escaped(question), goal=escaped(self.problem.goal.name))
+        write_template(config.answers, self.folder / "templates", text)
+
+    def _openevolve_config(self, config: LoopConfig) -> dict[str, Any]:
+        return {
+            "max_iterations": config.iterations * config.per_iteration,
+            "checkpoint_interval": config.per_iteration,
+            "log_level": "WARNING",
+            "random_seed": None,  # it would be sent with every request, and equal prompts get equal completions
+            "language": "text",
+            "file_suffix": ".txt",
+            "diff_based_evolution": False,
+            "max_code_length": 100_000,
+            "llm": {
+                "api_base": self.endpoint,
+                "api_key": "${OPENAI_API_KEY}",
+                "models": [{"name": self.model, "weight": 1.0}],
+                "temperature": self.sampling.temperature,
+                "top_p": self.sampling.top_p,
+                "max_tokens": self.sampling.max_new_tokens,
+                "timeout": math.ceil(self.limit),
+                "retries": 1,
+                "retry_delay": 1,
+            },
+            "prompt": {
+                "template_dir": "templates",
+                "system_message": "You answer as you are asked to.",
+                "num_top_programs": 2,
+                "num_diverse_programs": 1,
+                "use_template_stochasticity": False,
+                "include_artifacts": False,
+            },
+            "database": {
+                "population_size": 100,
+                "archive_size": 20,
+                "num_islands": 1,
+                "feature_dimensions": list(self.features),
+                "feature_bins": 5,
+                "random_seed": config.seed,
+            },
+            "evaluator": {
+                "timeout": math.ceil(2 * self.limit + SLACK_SECONDS),  # the limit itself is kept by the ScoringPool
+                "max_retries": 0,
+                "cascade_evaluation": False,
+                "parallel_evaluations": 1,
+            },
+        }
+
+
+def evaluator(settings: str) -> Callable[[str], dict[str, float]]:
+    """The `evaluate` of a project: it returns every metric, also where the scorer fails.
+
+    Args:
+        settings: JSON, as `Project.write` puts it into ``evaluator.py``.
+    """
+    return _Evaluator(json.loads(settings)).evaluate
+
+
+class _Evaluator:
+    """Scores answers in a process of its own, started with the first answer."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self.pool: ScoringPool | None = None
+
+    def evaluate(self, program_path: str) -> dict[str, float]:
+        scored = self._score(Path(program_path).read_text(encoding="utf-8"))
+        names = self.settings["objectives"]
+        scores = dict.fromkeys(names, 0.0) if scored.scores is None else dict(zip(names, scored.scores, strict=True))
+        return {
+            **scores,
+            "combined_score": scored.value,
+            SOLVED: float(scored.solved),
+            FAILED: float(scored.scores is None),
+        }
+
+    def _score(self, answer: str) -> ScoredAnswer:
+        if self.pool is None:
+            self.pool = ScoringPool(TaskSource(**self.settings["source"]), 1, self.settings["limit"])
+        request = ScoringRequest(0, self.settings["problem"], self.settings["goal"], answer, answers=0)
+        try:
+            (generation,) = self.pool.score([request])
+        except InputError as error:  # its process could not start; that of the next answer may
+            self.pool.close()
+            self.pool = None
+            return ScoredAnswer(None, failure=str(error))
+        return generation.answers[0] if generation.failure is None else ScoredAnswer(None, failure=generation.failure)

@@ -1,0 +1,163 @@
+"""From a `SearchConfig` to the parts of a search: the model and its task, the problems with goals, the generator."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from vpo.evaluation.eval_folder import FACTS, read_facts
+from vpo.models.generate import Sampling
+from vpo.models.locate import EMBEDDED, Located, ResolvedModel, locate
+from vpo.models.policy import load
+from vpo.models.prompt_format import PromptFormat
+from vpo.models.run_folder import is_run
+from vpo.search.candidates import SearchProblem
+from vpo.search.config import SearchConfig
+from vpo.search.generators import EndpointGenerator, Generator, TransformersGenerator, VllmGenerator
+from vpo.search.goals import Goal, goals_of
+from vpo.search.loop import LoopConfig
+from vpo.search.operators import check_operators, default_operators
+from vpo.search.scorer import TaskSource
+from vpo.search.scoring import check_limits
+from vpo.search.strategies import BestOfN, Evolve, Strategy
+from vpo.tasks import Task
+from vpo.tasks.task import scoring_note
+from vpo.util.errors import InputError
+
+GENERATORS: dict[str, type[EndpointGenerator | VllmGenerator | TransformersGenerator]] = {
+    "transformers": TransformersGenerator,
+    "vllm": VllmGenerator,
+    "endpoint": EndpointGenerator,
+}
+CHANGEABLE = ("iterations", "processes", "limit", "endpoint")  # when a search is resumed
+
+
+@dataclass(frozen=True)
+class SearchSetup:
+    """The checked parts of a search.
+
+    Attributes:
+        config: that they follow from.
+        model: with its task, answers per generation and tokens per answer.
+        source: for the processes that score.
+        problems: each problem with each goal.
+        loop: budgets and seed.
+        sampling: of the generator.
+        operators: of `evolve`, with their shares.
+    """
+
+    config: SearchConfig
+    model: ResolvedModel
+    source: TaskSource
+    problems: tuple[SearchProblem, ...]
+    loop: LoopConfig
+    sampling: Sampling
+    operators: dict[str, float]
+
+    @property
+    def task(self) -> Task[Any]:
+        """The task of the problems."""
+        return self.model.task
+
+    def note(self) -> dict[str, Any]:
+        """The settings that must be the same when the search is resumed, for `search.json`."""
+        settings = {name: value for name, value in asdict(self.config).items() if name not in CHANGEABLE}
+        return {
+            **settings,
+            # A search may continue with the same model behind an endpoint.
+            "generator": "vllm" if self.config.generator == "vllm" else "transformers",
+            "answers": self.model.answers,
+            "operators": self.operators,
+            "task": self.model.located.task,
+            "task_settings": self.model.located.settings,
+            "cases": [[each.problem.id, each.goal.name] for each in self.problems],
+            **scoring_note(self.task),
+        }
+
+    def new_generator(self) -> Generator:
+        """Load the model, or connect to its endpoint."""
+        config = self.config
+        if config.generator == "endpoint":
+            return EndpointGenerator(str(config.endpoint), self.served_name, self.sampling, timeout=config.limit)
+        if config.generator == "vllm":
+            return VllmGenerator(self.model.path, self.sampling)
+        return TransformersGenerator(load(self.model.path), self.sampling)
+
+    def new_strategy(self) -> Strategy:
+        """The strategy of one search problem."""
+        if self.config.strategy == "best_of_n":
+            return BestOfN()
+        return Evolve(operators=self.operators, parents=self.config.parents, size=self.config.size)
+
+    @property
+    def served_name(self) -> str:
+        """The name of the model at the endpoint: for a local model that of its folder, as `vpo serve` names it."""
+        model = Path(self.config.model)
+        return model.absolute().name if model.exists() else self.config.model
+
+
+def prepare(config: SearchConfig) -> SearchSetup:
+    """Check a config and choose the parts of its search; no model is loaded yet."""
+    check_limits(config.processes, config.limit)
+    located, answers = locate_model(config)
+    model = located.resolve(answers=answers, max_tokens=config.max_tokens)
+    goal_texts = {
+        "targets": list(config.targets),
+        "conditions": list(config.conditions),
+        "functions": list(config.rewards),
+    }
+    unsupported = GENERATORS[config.generator].unsupported
+    operators = dict(config.operators or default_operators(model.answers, unsupported))
+    setup = SearchSetup(
+        config,
+        model,
+        TaskSource(located.task, located.settings, config.split, config.problems, goal_texts),
+        _search_problems(config, model.task, goals_of(model.task, **goal_texts)),
+        LoopConfig(
+            iterations=config.iterations,
+            budget=config.budget,
+            answers=model.answers,
+            per_iteration=config.per_iteration,
+            target_in_prompt=model.format.target_in_prompt,
+            seed=config.seed,
+        ),
+        Sampling(
+            temperature=config.temperature,
+            top_p=config.top_p,
+            max_new_tokens=model.max_tokens * model.answers,
+            batch=config.batch,
+            thinking=config.thinking,
+        ),
+        check_operators(operators, model.answers, unsupported),
+    )
+    setup.new_strategy()  # raises for settings that it cannot use
+    return setup
+
+
+def _search_problems(config: SearchConfig, task: Task[Any], goals: list[Goal]) -> tuple[SearchProblem, ...]:
+    """Each problem with each goal; raises for an objective that a problem does not have."""
+    problems = task.problems(config.split, count=config.problems)
+    if not problems:
+        raise InputError(f"there are no problems in split {config.split!r}")
+    for problem in problems:
+        names = task.names_of(problem)
+        for feature in config.features:
+            if feature not in names:
+                raise InputError(f"features names {feature!r}, and the objectives are {', '.join(names)}")
+        for goal in goals:
+            goal.check(problem)
+    return tuple(SearchProblem(problem, goal) for problem in problems for goal in goals)
+
+
+def locate_model(config: SearchConfig) -> tuple[Located, int | None]:
+    """The model, and answers per generation: as it was evaluated, or None for as it was trained."""
+    settings = dict(config.task_settings)
+    folder = Path(config.model)
+    if config.endpoint is None and (folder / FACTS).is_file() and not is_run(folder):
+        facts = read_facts(folder)
+        located = locate(facts["model"], config.task or facts["task"], {**facts["task_settings"], **settings})
+        return located, facts["answers_per_generation"] if config.answers is None else config.answers
+    if config.endpoint is not None and config.model != EMBEDDED and not folder.exists():
+        if config.task is None:
+            raise InputError("task must be given with an endpoint whose model is not on this machine")
+        return Located(config.task, config.model, PromptFormat(task=config.task), settings), config.answers
+    return locate(config.model, config.task, settings), config.answers
