@@ -194,7 +194,7 @@ def test_runs_end_with_a_parent_that_is_killed(begun):
     deadline = time.monotonic() + 60
     while True:
         try:
-            with run.held():  # nobody trains it any longer
+            with run.lock():  # nobody trains it any longer
                 break
         except ValueError:
             assert time.monotonic() < deadline

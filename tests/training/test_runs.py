@@ -1,4 +1,4 @@
-"""Run folders: made once, cut back, held by one process."""
+"""Run folders: made once, truncated, locked by one process."""
 
 import json
 
@@ -16,39 +16,39 @@ def test_a_run_is_made_once(tmp_path):
     assert run.config() == CONFIG
     assert not run.finished
     assert runs.find(run.folder) == run
-    with pytest.raises(ValueError, match="nothing is overwritten: choose another folder with --out, or go on"):
+    with pytest.raises(ValueError, match=r"run exists: choose another --out, or `vpo train --resume .*run`"):
         runs.create(run.folder, CONFIG)
     assert [path.name for path in run.folder.parent.iterdir()] == ["run"]
 
 
 def test_what_is_not_a_run_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"it has no config\.toml"):
+    with pytest.raises(ValueError, match=r"is not the folder of a run: it has no config\.toml"):
         runs.find(tmp_path)
-    with pytest.raises(ValueError, match="there is no such folder"):
+    with pytest.raises(ValueError, match=r"no such run: .*nowhere"):
         runs.find(tmp_path / "nowhere")
 
 
-def checkpoint(run, step, *, whole):
+def checkpoint(run, step, *, complete):
     folder = run.checkpoints / f"checkpoint-{step}"
     folder.mkdir()
     (folder / "model.safetensors").touch()
-    if whole:
+    if complete:
         run.complete_checkpoint(step, keep=2)
 
 
-def test_only_whole_checkpoints_count_and_the_newest_stay(tmp_path):
+def test_only_complete_checkpoints_count_and_the_newest_stay(tmp_path):
     run = runs.create(tmp_path / "run", CONFIG)
     assert run.latest_checkpoint() is None
     for step in (8, 9, 10):  # by number, not by name
-        checkpoint(run, step, whole=True)
-    checkpoint(run, 11, whole=False)
+        checkpoint(run, step, complete=True)
+    checkpoint(run, 11, complete=False)
     assert run.latest_checkpoint() == (10, run.checkpoints / "checkpoint-10")
     assert sorted(path.name for path in run.checkpoints.iterdir()) == ["checkpoint-10", "checkpoint-11", "checkpoint-9"]
     run.rewind(10)
     assert sorted(path.name for path in run.checkpoints.iterdir()) == ["checkpoint-10", "checkpoint-9"]
 
 
-def test_rewinding_cuts_the_logs_back_and_sweeps_up(tmp_path):
+def test_rewinding_truncates_the_logs_and_removes_temporary_files(tmp_path):
     run = runs.create(tmp_path / "run", CONFIG)
     append_rows(run.metrics, [{"step": step, "loss": step / 2, "text": "a\u2028b"} for step in (1, 2, 3)])
     with open(run.metrics, "a") as file:
@@ -60,11 +60,11 @@ def test_rewinding_cuts_the_logs_back_and_sweeps_up(tmp_path):
     assert sorted(path.name for path in run.folder.iterdir()) == ["checkpoints", "config.toml", "metrics.jsonl"]
 
 
-def test_one_process_holds_a_run(tmp_path):
+def test_one_process_locks_a_run(tmp_path):
     run = runs.create(tmp_path / "run", CONFIG)
-    with run.held(), pytest.raises(ValueError, match="another process is training this run"), run.held():
+    with run.lock(), pytest.raises(ValueError, match="another process is training this run"), run.lock():
         pass
-    with run.held():
+    with run.lock():
         pass
 
 
@@ -88,7 +88,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), RuntimeError("… No space left on device …")])
 def test_a_full_disk_is_one_line(tmp_path, error):
-    with pytest.raises(ValueError, match="the disk is full: make room"), disk_full(tmp_path, "make room"):
+    with pytest.raises(ValueError, match="the disk is full: free some space"), disk_full(tmp_path, "free some space"):
         raise error
-    with pytest.raises(RuntimeError, match="another"), disk_full(tmp_path, "make room"):
+    with pytest.raises(RuntimeError, match="another"), disk_full(tmp_path, "free some space"):
         raise RuntimeError("another")

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--schedule", "warmup_stable_decay"], "the trainer refuses its settings ("),
         (["maze", "--set", "size=8"], "size must be odd and 7 or more, not 8"),
         (["maze", "--config", "."], "vpo: error: .: the settings cannot be read (Is a directory)"),
-        (["maze", "--precision", "bfloat16"], "precision 'bfloat16' is for LoRA: "),
+        (["maze", "--precision", "bfloat16"], "precision 'bfloat16' needs lora: "),
         (["maze", "--method", "goal_conditioned"], "states a weighting in each prompt, which this model never learned"),
         (["maze", "--model", "./nowhere"], "./nowhere: there is no such folder (of a model)"),
         (["maze", "--trainer-set", "epsilon_hihg=1"], "has no setting 'epsilon_hihg': did you mean 'epsilon_high'?"),
@@ -54,10 +54,10 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--target", "silver=1"], "target names 'silver', and the objectives are completion, gold"),
         (["maze", "--config", "nowhere.toml"], "nowhere.toml: there is no such file (of settings)"),
         (["maze", "--split", "dev"], "split 'dev' is not one of maze"),
-        (["--resume", "nowhere"], "nowhere: this is not the folder of a run: there is no such folder"),
+        (["--resume", "nowhere"], "no such run: nowhere"),
         (["--resume", "x", "--steps", "5"], "a resumed run keeps its settings: give --resume x without steps"),
         ([], "task must be given"),
-        (["maze", "--out", "."], "there is something already, and nothing is overwritten"),
+        (["maze", "--out", "."], ". exists: choose another --out, or `vpo train --resume .`"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, tmp_path, capsys, monkeypatch):

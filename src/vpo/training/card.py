@@ -1,4 +1,4 @@
-"""The card of a trained model: what it is, and how plain transformers asks it."""
+"""The model card of a trained model: what it is, and how to prompt it with transformers alone."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ tags: [vpo, {method}]
 ---
 # {task}, trained with {method}
 
-{steps} steps from `{model}`; each prompt asks for {asked}. `vpo.json` holds the prompt format. Without vpo installed:
+{steps} steps from `{model}`; each prompt asks for {answers}. `vpo.json` holds the prompt format. Without vpo installed:
 
 ```python
 import json
@@ -25,22 +25,22 @@ tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.f
 messages = json.loads((folder / "vpo.json").read_text())["example"]
 prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, enable_thinking=False)
 inputs = tokenizer(prompt, return_tensors="pt", add_special_tokens=False, return_token_type_ids=False)
-written = model.generate(**inputs, do_sample=True, temperature=0.7, max_new_tokens={tokens})
-print(tokenizer.decode(written[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))
+output = model.generate(**inputs, do_sample=True, temperature=0.7, max_new_tokens={tokens})
+print(tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))
 ```
 """
 
 
-def write_card(folder: Path, config: TrainConfig, asked: PromptFormat) -> None:
-    """Write the card of a trained model as README.md."""
+def write_card(folder: Path, config: TrainConfig, prompt_format: PromptFormat) -> None:
+    """Write the model card as README.md."""
     assert config.max_tokens is not None
     text = CARD.format(
         task=config.task,
         method=config.method,
         steps=config.steps,
         model=config.model,
-        asked="1 answer" if asked.answers == 1 else f"{asked.answers} answers",
+        answers="1 answer" if prompt_format.answers == 1 else f"{prompt_format.answers} answers",
         folder="path/to/model",
-        tokens=config.max_tokens * asked.answers,
+        tokens=config.max_tokens * prompt_format.answers,
     )
     write_text(folder / "README.md", text)

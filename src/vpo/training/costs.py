@@ -1,4 +1,4 @@
-"""What training took: rollouts, generated tokens, and seconds."""
+"""The cost of training: rollouts, generated tokens, and seconds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from vpo.training.runs import Run
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one run, or of an average one of several: rollouts, the tokens of their completions, and seconds of steps."""
+    """Cost of a run, or the mean of several: rollouts, tokens of their completions, seconds of steps."""
 
     rollouts: float
     tokens: float
@@ -20,20 +20,20 @@ class Cost:
 
 
 def cost_of(folders: Sequence[Path]) -> Cost | None:
-    """Return what an average run of some folders took, or None where none of them is a run with a log."""
-    costs = [_of_run(Run(folder)) for folder in folders if is_run(folder) and Run(folder).metrics.is_file()]
+    """The mean cost of the runs in some folders; None where no folder is a run with a log."""
+    costs = [_run_cost(Run(folder)) for folder in folders if is_run(folder) and Run(folder).metrics.is_file()]
     return Cost(*np.mean(costs, axis=0).tolist()) if costs else None
 
 
-def _of_run(run: Run) -> tuple[float, float, float]:
+def _run_cost(run: Run) -> tuple[float, float, float]:
     rows = run.steps()
-    lengths = [row["completions/mean_length"] for row in rows if "completions/mean_length" in row]  # of each batch
+    lengths = [row["completions/mean_length"] for row in rows if "completions/mean_length" in row]  # a row per batch
     rollouts = run.config().rollouts
     return rollouts * len(lengths), rollouts * sum(lengths), sum(row.get("step_time", 0.0) for row in rows)
 
 
 def cost_text(costs: Mapping[str, Cost | None]) -> str:
-    """Return what each run took, a line each."""
+    """A table of costs, a line per name."""
     width = max(map(len, costs))
     head = f"{'training'.ljust(width)}  {'rollouts':>9}  {'tokens':>11}  {'seconds':>7}"
     lines = [

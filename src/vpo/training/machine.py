@@ -1,4 +1,4 @@
-"""What the machine that trains offers, and whether it suffices."""
+"""The machine that trains: precision, disk space, versions, device."""
 
 import platform
 from importlib.metadata import version
@@ -12,25 +12,25 @@ from vpo.util.files import free_bytes
 PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "peft")
 
 
-def precision(wanted: str, *, small: bool, lora: bool) -> str:
-    """Return the precision to train in; one small model alone gains nothing from bf16, which a CPU must not have."""
+def precision(setting: str, *, small: bool, lora: bool) -> str:
+    """The precision to train in. bf16 makes small models no faster, and crashes some CPUs."""
     import torch
 
-    if wanted == "bfloat16" and not lora:
+    if setting == "bfloat16" and not lora:
         raise InputError(
-            "precision 'bfloat16' is for LoRA: a step is less than the next number that most weights in bf16 can have, "
-            "and they would stay as they are; take 'mixed', or set lora"
+            "precision 'bfloat16' needs lora: most weights in bf16 would not change, since an update is smaller than "
+            "the distance to the next bf16 number; choose 'mixed', or set lora"
         )
     on_gpu = torch.cuda.is_available()
-    if wanted == "auto":
+    if setting == "auto":
         return "mixed" if on_gpu and torch.cuda.is_bf16_supported() and not small else "float32"
-    if wanted != "float32" and not on_gpu:
-        raise InputError(f"precision must be float32 on a CPU, some of which bf16 products crash, not {wanted}")
-    return wanted
+    if setting != "float32" and not on_gpu:
+        raise InputError(f"precision must be float32 on a CPU, since bf16 products crash some CPUs, not {setting}")
+    return setting
 
 
 def check_disk(folder: Path, config: TrainConfig, parameters: int) -> None:
-    """Refuse a disk that cannot hold the checkpoints and the model: weights, and two moments where they are trained."""
+    """Raise where checkpoints and model do not fit on the disk: weights, and two moments of each that is trained."""
     weights = 4 * parameters
     needed = weights + (config.keep_checkpoints + 1) * (0 if config.lora else 3 * weights)
     free = free_bytes(folder)
@@ -42,13 +42,13 @@ def check_disk(folder: Path, config: TrainConfig, parameters: int) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that a run is made with."""
-    ours = {"python": platform.python_version(), "vpo": __version__}
-    return {**ours, **{name: version(name) for name in PACKAGES}}
+    """The versions of Python, vpo and the packages that train."""
+    own = {"python": platform.python_version(), "vpo": __version__}
+    return {**own, **{name: version(name) for name in PACKAGES}}
 
 
 def device() -> str:
-    """Return what a run is trained on, in words."""
+    """The GPU by name, or the CPU with its threads."""
     import torch
 
     return torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"

@@ -1,20 +1,20 @@
-"""Run folders: what training leaves behind, written once, read everywhere.
+"""Run folders: the files of a training run.
 
 =====================  ===============================================================================================
-``config.toml``        every setting, resolved: ``vpo train --config`` of it trains the same again
-``run.json``           the command, the versions and the device; when it was begun, resumed and finished
-``metrics.jsonl``      one line a step: each objective, set reward, diversity, loss, …
-``rollouts.jsonl``     one line a sampled rollout: prompt, completion, answers, their vectors, what it was paid
-``checkpoints/``       ``checkpoint-N`` after N steps; one that is whole holds a file ``complete``, written last
-``tensorboard/``       what TensorBoard shows, where it was asked for
-``model/``             the trained model in Hugging Face's format, with ``vpo.json``, its prompt format
-``eval.json``          what ``vpo eval`` measured
-``pool.parquet``       the answers that it measured
+``config.toml``        every setting, resolved: ``vpo train --config`` with it repeats the run
+``run.json``           the command, the versions and the device; times of start, resumes and end
+``metrics.jsonl``      a line per step: each objective, set reward, diversity, loss, …
+``rollouts.jsonl``     a line per sampled rollout: prompt, completion, answers, their vectors, its reward
+``checkpoints/``       ``checkpoint-N`` after N steps; the file ``complete`` in it is written last
+``tensorboard/``       event files, with ``--report-to tensorboard``
+``model/``             the trained model in Hugging Face's format, with its prompt format in ``vpo.json``
+``eval.json``          the results of ``vpo eval``
+``pool.parquet``       the answers that it sampled
 =====================  ===============================================================================================
 
-A run is finished when ``model/`` is there. Every file and folder appears whole or not at all, but for the two logs,
-which grow by whole lines; ``--resume`` cuts them back to the checkpoint that it goes on from. One process at a time
-holds a run, by a lock on ``.lock``.
+A run is finished when ``model/`` exists. Files and folders appear complete or not at all, except for the two logs: they
+grow by complete lines, and ``--resume`` truncates them to the step of its checkpoint. One process at a time trains a
+run: it locks ``.lock``.
 """
 
 import json
@@ -29,9 +29,9 @@ from typing import Any
 from vpo.models.run_folder import CONFIG, NOTES, RunFolder, is_run
 from vpo.training.config import TrainConfig, as_toml, config_of, read_settings
 from vpo.util.errors import InputError
-from vpo.util.files import complete_lines, locked, new_folder, write_json, write_text
+from vpo.util.files import check_new, complete_lines, locked, new_folder, write_json, write_text
 
-COMPLETE = "complete"
+COMPLETE = "complete"  # marks a checkpoint of which every file is written
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Run(RunFolder):
 
     @property
     def metrics(self) -> Path:
-        """The log of steps."""
+        """The log of metrics, a line per step."""
         return self.folder / "metrics.jsonl"
 
     @property
@@ -49,68 +49,64 @@ class Run(RunFolder):
         return self.folder / "rollouts.jsonl"
 
     def config(self) -> TrainConfig:
-        """Return the settings of the run."""
+        """The settings of the run."""
         return config_of(read_settings(self.folder / CONFIG))
 
     def note(self, facts: Mapping[str, Any]) -> None:
         """Add facts to `run.json`."""
         write_json(self.folder / NOTES, {**self.notes(), **facts})
 
-    def note_beginning(self, facts: Mapping[str, Any]) -> None:
-        """Add facts to `run.json`, under `resumed` where the run was begun before."""
+    def note_start(self, facts: Mapping[str, Any]) -> None:
+        """Add facts of a start to `run.json`; those of later starts become a list, `resumed`."""
         known = self.notes()
         self.note({"resumed": [*known.get("resumed", []), facts]} if known else facts)
 
     def steps(self) -> list[dict[str, Any]]:
-        """Return what was logged of each step; nothing where there is no log."""
+        """The logged metrics of each step; empty without a log."""
         return [json.loads(line) for line in complete_lines(self.metrics)]
 
-    def held(self) -> AbstractContextManager[None]:
-        """Hold the run, refusing where another process does."""
+    def lock(self) -> AbstractContextManager[None]:
+        """Lock the run; raise where another process trains it."""
         return locked(self.folder, "training this run")
 
     def checkpoint(self, step: int) -> Path:
-        """Return the folder of the checkpoint after a step."""
+        """The folder of the checkpoint after a step."""
         return self.checkpoints / f"checkpoint-{step}"
 
     def latest_checkpoint(self) -> tuple[int, Path] | None:
-        """Return the newest whole checkpoint with its step, or None."""
-        return max(self._whole_checkpoints(), default=None)
+        """The newest complete checkpoint and its step."""
+        return max(self._complete_checkpoints(), default=None)
 
     def complete_checkpoint(self, step: int, keep: int) -> None:
-        """Mark the checkpoint of a step as whole, then remove all but the newest ones."""
+        """Mark the checkpoint of a step as complete, then remove all but the newest `keep`."""
         (self.checkpoint(step) / COMPLETE).touch()
-        for _, path in sorted(self._whole_checkpoints())[:-keep]:
-            (path / COMPLETE).unlink()  # first, so that one that is half removed does not count
+        for _, path in sorted(self._complete_checkpoints())[:-keep]:
+            (path / COMPLETE).unlink()  # first, so that a half-removed checkpoint does not count
             shutil.rmtree(path)
 
     def rewind(self, step: int) -> None:
-        """Forget what came after a step: lines of the logs, checkpoints that are not whole, files half written."""
+        """Remove what came after a step: lines of the logs, incomplete checkpoints, temporary files."""
         for log in (self.metrics, self.rollouts):
             if log.is_file():
-                lines = log.read_text(encoding="utf-8").split("\n")  # and not at other ends of lines, within texts
+                lines = log.read_text(encoding="utf-8").split("\n")  # splitlines would split texts at U+2028
                 write_text(log, "".join(f"{line}\n" for line in lines if _step_of(line) <= step))
-        whole = {path for _, path in self._whole_checkpoints()}
+        complete = {path for _, path in self._complete_checkpoints()}
         for path in self.checkpoints.glob("checkpoint-*"):
-            if path not in whole:
+            if path not in complete:
                 shutil.rmtree(path)
         for name in (NOTES, self.metrics.name, self.rollouts.name, self.model.name):
-            for path in self.folder.glob(f".{name}.*"):  # what was being written
+            for path in self.folder.glob(f".{name}.*"):  # temporary files of `replacing` and `new_folder`
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def _whole_checkpoints(self) -> list[tuple[int, Path]]:
-        found = self.checkpoints.glob(f"checkpoint-*/{COMPLETE}")
-        return [(int(path.parent.name.rpartition("-")[2]), path.parent) for path in found]
+    def _complete_checkpoints(self) -> list[tuple[int, Path]]:
+        marks = self.checkpoints.glob(f"checkpoint-*/{COMPLETE}")
+        return [(int(path.parent.name.rpartition("-")[2]), path.parent) for path in marks]
 
 
 def create(folder: str | Path, config: TrainConfig) -> Run:
-    """Make the folder of a new run, which must not be there yet."""
+    """Make the folder of a new run."""
     run = Run(Path(folder))
-    if run.folder.exists():
-        raise InputError(
-            f"{folder}: there is something already, and nothing is overwritten: choose another folder with --out, or "
-            f"go on with a run by vpo train --resume {folder}"
-        )
+    check_new(folder, f"choose another --out, or `vpo train --resume {folder}`")
     run.folder.parent.mkdir(parents=True, exist_ok=True)
     with new_folder(run.folder) as temporary:
         write_text(temporary / CONFIG, as_toml(config))
@@ -119,16 +115,16 @@ def create(folder: str | Path, config: TrainConfig) -> Run:
 
 
 def find(folder: str | Path) -> Run:
-    """Return the run in a folder."""
-    run = Run(Path(folder))
+    """The run in a folder; raises where there is none."""
+    if not Path(folder).exists():
+        raise InputError(f"no such run: {folder}")
     if not is_run(folder):
-        reason = "there is no such folder" if not run.folder.exists() else f"it has no {CONFIG}"
-        raise InputError(f"{folder}: this is not the folder of a run: {reason}")
-    return run
+        raise InputError(f"{folder} is not the folder of a run: it has no {CONFIG}")
+    return Run(Path(folder))
 
 
 def _step_of(line: str) -> float:
-    """Return the step of a line of a log; infinity for one that a full disk cut off."""
+    """The step of a line of a log; infinity for a line that a full disk cut off."""
     try:
         return float(json.loads(line)["step"])
     except ValueError:

@@ -176,7 +176,7 @@ def _go_on(run: Run, parts: Parts) -> Outcome:
     with ExitStack() as held, disk_full(run.folder, hint=f"make room and go on by {again}"):
         with together():
             if is_main():
-                held.enter_context(run.held())
+                held.enter_context(run.lock())
         if from_main(run.finished):  # by whoever held it before
             return Outcome(run, parts.config.steps, finished=True)
         try:
@@ -216,7 +216,7 @@ def _begin(run: Run, step: int, task: Task[Any]) -> None:
     """Cut the run back to a step, and note how it goes on."""
     run.rewind(step)
     facts = {"command": command_line(), "began": now(), "versions": versions(), "device": device()}
-    run.note_beginning({**facts, "processes": processes.count(), **scoring_note(task)})
+    run.note_start({**facts, "processes": processes.count(), **scoring_note(task)})
 
 
 def _save(run: Run, parts: Parts, trainer: "GRPOTrainer") -> None:

@@ -108,8 +108,8 @@ def relaunch(run: Run) -> Launched:
 
 
 def _start(run: Run, command: Sequence[str]) -> int:
-    with run.held():
-        run.note_beginning({"began": now()})
+    with run.lock():
+        run.note_start({"began": now()})
         process = subprocess.Popen(command, cwd=run.folder)
         # What asks this process to end is handed on, so that verl never outlives the lock of its run.
         with handling((signal.SIGTERM, signal.SIGHUP), lambda *_: process.send_signal(signal.SIGTERM)):
