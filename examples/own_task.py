@@ -1,8 +1,8 @@
 """A task of your own, in a few dozen lines: use the given numbers to reach a target, in different ways.
 
-    vpo tasks show examples/own_task.py --answers 3
-    vpo tasks validate examples/own_task.py
-    vpo score reach completions.jsonl --task examples/own_task.py --answers 3 --out pool.jsonl
+    vpo tasks show --task-file examples/own_task.py --answers 3
+    vpo tasks validate --task-file examples/own_task.py
+    vpo score completions.jsonl --task-file examples/own_task.py --answers 3 --out pool.jsonl
 
 A package registers its task under [project.entry-points."vpo.tasks"] instead: reach = "my_package:Reach".
 """

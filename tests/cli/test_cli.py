@@ -89,7 +89,7 @@ def test_bad_options_exit_with_2(pool, capsys):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
         assert stop.value.code == 2
-    assert "must be whole numbers such as 1,3,10, not 'x'" in capsys.readouterr().err
+    assert "must be integers such as 1,3,10, not 'x'" in capsys.readouterr().err
 
 
 def run(*arguments, **more):

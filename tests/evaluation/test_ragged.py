@@ -33,7 +33,7 @@ def completions(tmp_path):
 
 def test_a_completion_of_unknown_score_is_left_out_and_counted(tmp_path, completions, capsys):
     pool_path = str(tmp_path / "pool.parquet")
-    assert main(["score", FILE, str(completions), "--out", pool_path, "--answers", "2"]) == 0
+    assert main(["score", str(completions), "--task-file", FILE, "--out", pool_path, "--answers", "2"]) == 0
     assert "3 completions, 1 of them skipped as their scores are unknown, 4 answers" in capsys.readouterr().out
     pool = read_pool(pool_path)
     assert pool.objectives is None
@@ -48,14 +48,14 @@ def test_completions_of_unknown_score_alone_are_no_pool(tmp_path, capsys):
     path = tmp_path / "completions.jsonl"
     path.write_text(json.dumps({"problem": "b2", "completion": write(["?"])}) + "\n")
     out = tmp_path / "pool.jsonl"
-    assert main(["score", FILE, str(path), "--out", str(out)]) == 2
+    assert main(["score", str(path), "--task-file", FILE, "--out", str(out)]) == 2
     assert "the scores of all 1 completions are unknown: see vpo doctor" in capsys.readouterr().err
     assert not out.exists()
 
 
 def test_means_are_over_the_answers_that_have_the_objective(tmp_path, completions, capsys):
     out = str(tmp_path / "pool.jsonl")
-    assert main(["score", FILE, str(completions), "--out", out, "--answers", "2", "--json"]) == 0
+    assert main(["score", str(completions), "--task-file", FILE, "--out", out, "--answers", "2", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["mean"] == {"bit_1": 0.75, "bit_2": 0.5, "bit_3": 0.5, "bit_4": 0.0}
     assert (data["unknown"], data["target"], data["solved"]) == (1, None, 0.25)
@@ -86,7 +86,7 @@ def test_a_model_is_evaluated(tmp_path, capsys):
 
     model = save_tiny_model(tmp_path / "model")
     out = tmp_path / "evaluation"
-    arguments = ["eval", str(model), "--task", FILE, "--pool", "4", "--answers", "2", "--max-tokens", "8"]
+    arguments = ["eval", str(model), "--task-file", FILE, "--pool", "4", "--answers", "2", "--max-tokens", "8"]
     assert main([*arguments, "--out", str(out)]) == 0
     assert json.loads((out / "eval.json").read_text())["target"] is None
     assert "target: all objectives alike" in capsys.readouterr().out

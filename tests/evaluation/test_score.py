@@ -27,7 +27,7 @@ ARGUMENTS = ["--answers", "3", "--set", "size=7"]
 
 def test_completions_become_a_pool(tmp_path, completions, capsys):
     pool_path = str(tmp_path / "pool.parquet")
-    assert main(["score", "maze", str(completions), "--out", pool_path, *ARGUMENTS]) == 0
+    assert main(["score", str(completions), "--task", "maze", "--out", pool_path, *ARGUMENTS]) == 0
     said = capsys.readouterr().out
     assert "6 completions, 18 answers: 66.7% present, 66.7% readable, 16.7% repeat an earlier one of their set" in said
     assert f"next: vpo measure {pool_path}" in said
@@ -47,7 +47,10 @@ def test_completions_become_a_pool(tmp_path, completions, capsys):
 
 
 def test_json(tmp_path, completions, capsys):
-    assert main(["score", "maze", str(completions), "--out", str(tmp_path / "p.jsonl"), *ARGUMENTS, "--json"]) == 0
+    assert (
+        main(["score", str(completions), "--task", "maze", "--out", str(tmp_path / "p.jsonl"), *ARGUMENTS, "--json"])
+        == 0
+    )
     data = json.loads(capsys.readouterr().out)
     assert data["completions"] == 6
     assert data["given"] == pytest.approx(12 / 18)
@@ -61,7 +64,7 @@ def test_the_pool_lies_beside_the_completions_and_unreadable_answers_are_counted
     path = tmp_path / "mine.jsonl"
     rows = [{"problem": 0, "completion": write(["foo", "bar", "\ud800"]), "generation": "first"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert main(["score", "maze", str(path), "--answers", "3"]) == 0
+    assert main(["score", str(path), "--task", "maze", "--answers", "3"]) == 0
     said = capsys.readouterr().out
     assert "100.0% present, 0.0% readable, 0.0% repeat" in said
     written = [json.loads(line) for line in (tmp_path / "mine.pool.jsonl").read_text().splitlines()]
@@ -75,7 +78,7 @@ def test_the_next_step_names_the_target_of_the_task(tmp_path, capsys):
     (tmp_path / "dev.jsonl").write_text(json.dumps(musique_row()) + "\n")
     path = tmp_path / "completions.jsonl"
     path.write_text(json.dumps({"problem": 0, "completion": "<answer>Lake Vostok</answer>"}) + "\n")
-    assert main(["score", "musique", str(path), "--data", str(tmp_path / "dev.jsonl")]) == 0
+    assert main(["score", str(path), "--task", "musique", "--data", str(tmp_path / "dev.jsonl")]) == 0
     said = capsys.readouterr().out
     assert "--target hop_1=1,hop_2=1,hop_3=1,hop_4=1,answer_f1=3" in said
 
@@ -106,7 +109,7 @@ def test_the_next_step_names_the_target_of_the_task(tmp_path, capsys):
 def test_bad_rows_are_named_and_nothing_is_written(tmp_path, capsys, row, message):
     path = tmp_path / "completions.jsonl"
     path.write_text("" if row is None else json.dumps(row) + "\n")
-    assert main(["score", "maze", str(path), "--out", str(tmp_path / "pool.jsonl")]) == 2
+    assert main(["score", str(path), "--task", "maze", "--out", str(tmp_path / "pool.jsonl")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "pool.jsonl").exists()
 
@@ -115,10 +118,10 @@ def test_completions_that_disagree_are_named(tmp_path, capsys):
     path = tmp_path / "completions.jsonl"
     rows = [{"problem": 0, "completion": "x", "generation": 1}, {"problem": 0, "completion": "x"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert main(["score", "maze", str(path)]) == 2
+    assert main(["score", str(path), "--task", "maze"]) == 2
     assert "generation must be in every row or in none: line 1 has it, line 2 does not" in capsys.readouterr().err
-    assert main(["score", "maze", str(path), "--out", str(path)]) == 2
-    assert "the pool must be another file than the completions" in capsys.readouterr().err
+    assert main(["score", str(path), "--task", "maze", "--out", str(path)]) == 2
+    assert "--out must be another file than the completions" in capsys.readouterr().err
 
 
 # vpo tasks
@@ -163,17 +166,20 @@ def test_gold_answers_are_validated(tmp_path, capsys):
 def test_a_task_of_a_file_is_used_everywhere(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("vpo.tasks._REGISTERED", {})
     file = str(Path(__file__).parents[2] / "examples" / "own_task.py")
-    assert main(["tasks", "--task", file]) == 0
+    assert main(["tasks", "--task-file", file]) == 0
     assert "reach: choose numbers" in capsys.readouterr().out
-    assert main(["tasks", "show", "reach", "--task", file, "--answers", "3"]) == 0
+    assert main(["tasks", "show", "reach", "--task-file", file, "--answers", "3"]) == 0
     capsys.readouterr()
-    assert main(["tasks", "--task", file, "--json", "show", "reach"]) == 0
+    assert main(["tasks", "--task-file", file, "--json", "show", "reach"]) == 0
     assert json.loads(capsys.readouterr().out)["id"] == "test-0"
-    assert main(["tasks", "validate", file]) == 0
+    assert main(["tasks", "validate", "--task-file", file]) == 0
     assert "reach: 50 of 50 gold answers score as they should" in capsys.readouterr().out
     completions = tmp_path / "completions.jsonl"
     completions.write_text(json.dumps({"problem": 0, "completion": "<answer>x</answer>"}) + "\n")
-    assert main(["score", "reach", str(completions), "--task", file, "--out", str(tmp_path / "pool.jsonl")]) == 0
+    assert (
+        main(["score", str(completions), "--task", "reach", "--task-file", file, "--out", str(tmp_path / "pool.jsonl")])
+        == 0
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.engines.tiny import TEMPLATE, save_tiny_model
 from vpo import read_pool
 from vpo.cli.main import main
 from vpo.evaluation.evaluate import evaluate
-from vpo.models.build import _encoded, build_maze
+from vpo.models.build import BuildConfig, _encoded, build_maze
 from vpo.models.generate import Sampling
 from vpo.models.locate import SHIPPED, embedded
 from vpo.models.maze import TRAINING_SEED, examples, make_tokenizer
@@ -79,14 +79,14 @@ def test_the_loss_counts_completions_alone():
 
 
 def test_a_policy_is_built_saved_and_loaded(tmp_path):
-    done = build_maze(tmp_path / "policy", size=7, mazes=20, steps=4, batch=8)
+    done = build_maze(tmp_path / "policy", BuildConfig(size=7, mazes=20, steps=4, batch=8))
     assert done["examples"] == 80
     assert done["loss"][-1] < 5
     policy = load(str(tmp_path / "policy"))
     assert str(policy.model.dtype) == "torch.float32"
     assert {path.name for path in tmp_path.iterdir()} == {"policy"}
     with pytest.raises(ValueError, match="there is something already, and nothing is overwritten"):
-        build_maze(tmp_path / "policy", size=7, mazes=20, steps=1, batch=8)
+        build_maze(tmp_path / "policy", BuildConfig(size=7, mazes=20, steps=1, batch=8))
 
 
 @pytest.mark.parametrize(("size", "arrives"), [(7, 0.5), (9, 0.85)])
@@ -106,12 +106,12 @@ def test_the_shipped_policies_arrive_and_cover_both_corners(size, arrives):
 
 
 def test_a_policy_may_be_wider_than_the_shipped_one(tmp_path):
-    build_maze(tmp_path / "wide", size=7, mazes=4, steps=1, batch=4, width=64)
+    build_maze(tmp_path / "wide", BuildConfig(size=7, mazes=4, steps=1, batch=4, width=64))
     config = load(str(tmp_path / "wide")).model.config
     assert (config.num_hidden_layers, config.hidden_size, config.num_attention_heads) == (3, 64, 2)
     for width in (0, 33):
         with pytest.raises(ValueError, match=f"width must be a multiple of 32, not {width}"):
-            build_maze(tmp_path / "none", size=7, mazes=4, steps=1, batch=4, width=width)
+            build_maze(tmp_path / "none", BuildConfig(size=7, mazes=4, steps=1, batch=4, width=width))
 
 
 def test_the_shipped_policies_are_small():

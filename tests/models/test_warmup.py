@@ -107,7 +107,7 @@ def test_what_would_be_cut_off_is_not_learned(untrained, tmp_path, monkeypatch, 
     singles, sets = learned
     assert len(singles) >= 4
     assert max(singles) <= 17 < max(sets) <= 3 * 17
-    assert "gold answers or sets of them do not fit into --max-tokens: left out" in capsys.readouterr().out
+    assert "gold answers or sets of them are longer than --max-tokens: left out" in capsys.readouterr().out
     with pytest.raises(ValueError, match=r"no gold answer fits into 3 tokens, the shortest has \d+:"):
         warm_up(untrained, "maze", TASK, tmp_path / "none", Warmup(single_steps=1, max_tokens=3))
     many = Warmup(single_steps=1, set_steps=0, batch=100_000, micro_batch=4, max_tokens=17)
@@ -135,7 +135,7 @@ def test_a_prompt_ends_where_the_template_says_and_a_completion_in_its_end():
     [
         ({"answers": 1}, "answers must be 2 or more, a set, not 1"),
         ({"set_steps": 0}, "set_steps must be 1 or more, not 0"),
-        ({"source": "web"}, "source must be demonstrations or own, not 'web'"),
+        ({"source": "web"}, "source must be one of demonstrations, own, not 'web'"),
         ({"batch": 6}, "micro_batch must divide the batch of 6, and 4 does not"),
         ({"warmup_learning_rate": 0.0}, "warmup_learning_rate must be greater than 0, not 0.0"),
         ({"warmup_learning_rate": float("inf")}, "warmup_learning_rate must be greater than 0, not inf"),

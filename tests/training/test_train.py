@@ -148,7 +148,7 @@ def test_a_disk_that_is_too_small_is_said_before(tmp_path, capsys, monkeypatch):
 def test_options_come_before_the_file(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.toml").write_text(
-        'task = "maze"\nmethod = "vpo"\nsteps = 9\nprompts = 2\ngroup = 2\n[task_settings]\nsize = 7\n'
+        'task = "maze"\nmethod = "vpo"\nsteps = 9\nprompts_per_step = 2\ngroup = 2\n[task_settings]\nsize = 7\n'
         "[method_settings]\nanswers = 2\n"
     )
     assert main(["train", "--config", "run.toml", "--method", "grpo", "--steps", "1", "--json"]) == 0
@@ -187,7 +187,7 @@ def test_a_task_of_ones_own_is_trained_evaluated_and_compared_and_may_move(tmp_p
     (tmp_path / "mine.py").write_text(OWN_TASK.read_text())
     model = save_tiny_model(tmp_path / "tiny")
     few = ["--steps", "1", "--prompts-per-step", "2", "--group", "2", "--max-tokens", "4"]
-    assert main(["train", "mine.py", "--model", model, *few, "--split", "test"]) == 0
+    assert main(["train", "--task-file", "mine.py", "--model", model, *few, "--split", "test"]) == 0
     (run,) = (tmp_path / "runs").iterdir()
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -196,7 +196,7 @@ def test_a_task_of_ones_own_is_trained_evaluated_and_compared_and_may_move(tmp_p
     arguments = [
         "eval",
         str(run),
-        "--task",
+        "--task-file",
         str(tmp_path / "moved.py"),
         "--problems",
         "2",

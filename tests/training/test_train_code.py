@@ -124,7 +124,7 @@ def test_scores_of_completions_make_a_pool(tmp_path, data, capsys):
     rows = [{"problem": "Mbpp/9001", "completion": f"<answer>{text}</answer>"} for text in (RIGHT, WRONG, CRASH, "?")]
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "pool.jsonl"
-    code = main(["score", "code", str(tmp_path / "c.jsonl"), "--set", f"data={data}", "--out", str(out)])
+    code = main(["score", str(tmp_path / "c.jsonl"), "--task", "code", "--set", f"data={data}", "--out", str(out)])
     assert code == 0, capsys.readouterr().err
     pool = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["solved"] for row in pool] == [True, False, False, False]

@@ -91,7 +91,7 @@ def test_a_run_that_was_stopped_ends_where_it_would_have_ended(two, tmp_path):
     step, _ = Run(tmp_path / "run").latest_checkpoint()
     assert code != 0
     assert step < 8
-    assert f"run: stopped after step {step} of 8, with a checkpoint; go on with: accelerate launch" in out
+    assert f"run: stopped after step {step} of 8, with a checkpoint; continue with: accelerate launch" in out
     assert err.count("stopping after this step") == 1
     code, out, err = run("vpo", "train", "--resume", "run", cwd=tmp_path)
     assert code == 0, err
@@ -118,7 +118,7 @@ def test_an_error_in_one_process_ends_all_with_one_line(tmp_path):
     (tmp_path / "mine.py").write_text(OWN_TASK.read_text().replace("    def score(", FAILS))
     model = save_tiny_model(tmp_path / "tiny")
     few = ["--steps", 2, "--prompts-per-step", 2, "--group", 2, "--max-tokens", 4, "--out", "run"]
-    code, _, err = run("vpo", "train", "mine.py", "--model", model, *few, cwd=tmp_path)
+    code, _, err = run("vpo", "train", "--task-file", "mine.py", "--model", model, *few, cwd=tmp_path)
     assert code != 0
     assert complaints(err) == ["vpo: error: the judge is gone"]
     assert not (tmp_path / "run").exists()

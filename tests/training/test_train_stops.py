@@ -107,7 +107,7 @@ def test_ctrl_c_saves_a_checkpoint_and_says_how_to_go_on(tmp_path):
     assert "stopping after this step, with a checkpoint" in err
     run = runs.find(tmp_path / "run")
     step, _ = run.latest_checkpoint()
-    assert f"run: stopped after step {step} of 500, with a checkpoint; go on with: vpo train --resume run" in out
+    assert f"run: stopped after step {step} of 500, with a checkpoint; continue with: vpo train --resume run" in out
 
 
 def test_a_run_that_never_saved_begins_anew(whole, tmp_path):

@@ -1,60 +1,130 @@
-"""Options that several commands share, and what they print with."""
+"""Options that several commands share, each made in one place, and how they are read."""
 
 import argparse
 import json
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from vpo.cli.fields import Options, integers
+from vpo.util.errors import InputError
+from vpo.util.row_files import SUFFIXES
 
 if TYPE_CHECKING:
     from vpo.tasks import Task
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
+ROWS = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 POOLS = (
-    "A pool is a .jsonl, .jsonl.gz or .parquet file, one row an answer: problem, generation, position, scores, and "
-    "optionally solved, tokens, answer."
+    f"A pool is a {ROWS} file, one row an answer: problem, generation, position, scores, and optionally solved, "
+    "tokens, answer."
 )
 
 
-def add_task(command: argparse.ArgumentParser, *files: str, nested: bool = False) -> None:
-    """Add what names a task and its problems, then positional files."""
-    command.add_argument("name", metavar="NAME", help="a name from `vpo tasks`, or a .py file that defines a task")
-    for file in files:
-        command.add_argument(file, metavar=file.upper(), help=f"file of {file}, .jsonl, .jsonl.gz or .parquet")
-    add_task_file(command, nested=nested)
-    command.add_argument("--split", default="test", help="which problems (test)")
-    add_settings(command)
+def add_model(command: argparse.ArgumentParser, help: str = "run, folder of a model, name on the hub") -> None:
+    """Add the positional MODEL."""
+    command.add_argument("model", metavar="MODEL", help=f"{help}, or `embedded`, the small policy of the task")
 
 
-def add_settings(command: argparse.ArgumentParser | argparse._ArgumentGroup, default: Any = ()) -> None:
+def add_task(command: argparse.ArgumentParser, help: str = "a name from `vpo tasks`") -> None:
+    """Add the positional TASK, and `--task-file` in place of it."""
+    command.add_argument("task", nargs="?", default=argparse.SUPPRESS, metavar="TASK", help=help)
+    add_task_file(command)
+
+
+def add_task_option(options: Options, default: str = "what the model was trained on") -> None:
+    """Add `--task`, and `--task-file` in place of it, to a command that is about a model or its completions."""
+    options.add_argument(
+        "--task", default=argparse.SUPPRESS, metavar="NAME", help=f"a name from `vpo tasks` ({default})"
+    )
+    add_task_file(options)
+
+
+def add_task_file(options: Options) -> None:
+    """Add `--task-file`."""
+    options.add_argument(
+        "--task-file", default=argparse.SUPPRESS, metavar="FILE.py", help="a Python file that defines the task"
+    )
+
+
+def add_task_settings(options: Options) -> None:
     """Add `--data` and `--set`, the settings of a task."""
-    data: Any = argparse.SUPPRESS if default is argparse.SUPPRESS else None
-    where = "file or folder of the task's data, or hub, or hub:OWNER/NAME"
-    command.add_argument("--data", default=data, metavar="PATH", help=where)
-    command.add_argument(
-        "--set",
+    options.add_argument(
+        "--data",
+        default=argparse.SUPPRESS,
+        metavar="PATH",
+        help="file or folder of the task's data, or hub, or hub:OWNER/NAME",
+    )
+    add_assignments(options, "--set", "a setting of the task, such as size=13")
+
+
+def add_assignments(options: Options, flag: str, help: str) -> None:
+    """Add an option that takes KEY=VALUE, and may be given again."""
+    options.add_argument(
+        flag,
         action="append",
-        default=default if default is argparse.SUPPRESS else list(default),
-        type=setting,
+        default=argparse.SUPPRESS,
+        type=assignment,
         metavar="KEY=VALUE",
-        help="a setting of the task, such as size=13; may be given again",
+        help=f"{help}; may be given again",
     )
 
 
-def add_task_file(command: argparse.ArgumentParser, *, nested: bool = False) -> None:
-    """Add `--task FILE`."""
-    default: Any = argparse.SUPPRESS if nested else []
-    command.add_argument(
-        "--task", action="append", default=default, metavar="FILE", help="make the task of a .py file known by its name"
+def add_method_settings(options: Options) -> None:
+    """Add `--answers` and `--method-set`, the settings of a method."""
+    options.add_argument(
+        "--answers",
+        type=int,
+        default=argparse.SUPPRESS,
+        metavar="M",
+        help="answers that a completion is asked for (the method's own)",
+    )
+    add_assignments(options, "--method-set", "a setting of the method, such as concentration=0.5")
+
+
+def add_split(options: Options) -> None:
+    """Add `--split` to a command without settings of its own."""
+    options.add_argument("--split", default="test", metavar="SPLIT", help="the split of the problems (test)")
+
+
+def add_answers(options: Options) -> None:
+    """Add `--answers` to a command without settings of its own."""
+    options.add_argument(
+        "--answers", type=int, default=1, metavar="M", help="answers that a completion is asked for (1)"
     )
 
 
-def add_target(command: argparse.ArgumentParser, default: str = "all alike") -> None:
+def add_target(options: Options, default: str = "all alike") -> None:
     """Add `--target`; `default` says what holds without it."""
-    command.add_argument(
+    options.add_argument(
         "--target",
+        default=argparse.SUPPRESS,
         metavar="NAME=W,…",
-        help="the weighting that is deployed, such as gold=1 or gold=1,diamond=3; scaled to sum 1, objectives "
-        f"not named weigh 0 ({default})",
+        help="the deployed weighting w*, such as gold=1 or gold=1,diamond=3; scaled to sum 1, objectives that are not "
+        f"named weigh 0 ({default})",
+    )
+
+
+def add_out(options: Options, help: str, default: str | None = None) -> None:
+    """Add `--out`; without a default it must be given, and a default in brackets is worked out by the command."""
+    worked_out = default is not None and default.startswith("(")
+    options.add_argument(
+        "--out",
+        required=default is None,
+        default=None if worked_out else default,
+        metavar="PATH",
+        help=f"{help} {default if worked_out else f'({default})'}" if default else help,
+    )
+
+
+def add_jobs(options: Options, help: str, default: str) -> None:
+    """Add `--jobs`."""
+    options.add_argument("--jobs", type=int, metavar="N", help=f"{help} in parallel ({default})")
+
+
+def add_k(options: Options) -> None:
+    """Add `--k`."""
+    options.add_argument(
+        "--k", type=integers, metavar="K,…", help="budgets in answers and generations (1,3,5,10,30,100,300)"
     )
 
 
@@ -65,14 +135,7 @@ def add_json(command: argparse.ArgumentParser, *, nested: bool = False) -> None:
     command.add_argument("--json", action="store_true", default=default, help="print JSON")
 
 
-def add_k(command: argparse.ArgumentParser) -> None:
-    """Add `--k`."""
-    command.add_argument(
-        "--k", type=_whole_numbers, metavar="K,K,…", help="budgets in answers and generations (1,3,5,10,30,100,300)"
-    )
-
-
-def setting(text: str) -> tuple[str, object]:
+def assignment(text: str) -> tuple[str, object]:
     """Read KEY=VALUE, the value as JSON or else as text."""
     name, equals, value = text.partition("=")
     if not (name and equals):
@@ -83,40 +146,56 @@ def setting(text: str) -> tuple[str, object]:
         return name, value
 
 
-def task_of(options: argparse.Namespace) -> "Task[Any]":
-    """Return the task that the options name, with its settings."""
-    from vpo.tasks import get, register
+def task_name(options: argparse.Namespace) -> str | None:
+    """Return the task that the options name, or the path of the file that defines it; None where they do neither."""
+    name, file = getattr(options, "task", None), getattr(options, "task_file", None)
+    if name is not None and name.endswith(".py"):
+        raise InputError(f"task {name!r} is a file, not a name: give --task-file {name}")
+    if file is None:
+        return name
+    if not file.endswith(".py"):
+        raise InputError(f"task_file must be a .py file, not {file!r}")
+    from vpo.tasks import find
 
-    for file in options.task:
-        register(file)
-    return get(options.name, **task_settings(options))
+    if name is not None and name != (defined := find(file).name):
+        raise InputError(f"task_file {file} defines task {defined!r}, not {name!r}")
+    return str(file)
+
+
+def needed_task(options: argparse.Namespace) -> str:
+    """As `task_name`, for commands that need a task."""
+    name = task_name(options)
+    if name is None:
+        raise InputError("task must be given: a name from `vpo tasks`, or --task-file FILE.py")
+    return name
+
+
+def task_flags(task: str) -> list[str]:
+    """Return the arguments by which a command is told a task."""
+    return ["--task-file" if task.endswith(".py") else "--task", task]
 
 
 def task_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of a task that were given with `--set` and `--data`."""
-    settings = dict(options.set)
-    if options.data is not None:
-        settings["data"] = options.data
-    return settings
+    settings = dict(getattr(options, "set", ()))
+    return {**settings, "data": options.data} if "data" in options else settings
 
 
-def names(text: str) -> list[str]:
-    """Return names that are written with commas between them."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+def method_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of a method that were given with `--method-set` and `--answers`."""
+    settings = dict(getattr(options, "method_set", ()))
+    return {**settings, "answers": options.answers} if "answers" in options else settings
 
 
-def _whole_numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be whole numbers such as 1,3,10, not {text!r}") from None
+def task_of(options: argparse.Namespace) -> "Task[Any]":
+    """Return the task that the options name, with its settings."""
+    from vpo.tasks import get
+
+    return get(needed_task(options), **task_settings(options))
 
 
-def as_json(data: object) -> str:
-    """Return data as JSON in plain ASCII, which any terminal can show."""
-    return json.dumps(data, indent=2)
+def target_of(options: argparse.Namespace) -> dict[str, float] | None:
+    """Return the weighting that was given with `--target`."""
+    from vpo.core.targets import parse_target
 
-
-def plain(text: str) -> str:
-    """Return a text whose control characters, but for ends of lines, are shown and not obeyed by the terminal."""
-    return "".join(sign if sign == "\n" or sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+    return parse_target(options.target) if "target" in options else None

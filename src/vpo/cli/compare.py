@@ -4,7 +4,8 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from vpo.cli.arguments import Commands, add_json, add_k, add_target, as_json, plain
+from vpo.cli.arguments import Commands, add_json, add_k, add_out, add_target, target_of
+from vpo.cli.output import as_json, plain
 
 
 def add(commands: Commands) -> None:
@@ -20,7 +21,7 @@ def add(commands: Commands) -> None:
     command.add_argument("runs", nargs="+", metavar="RUN", help="run, folder that vpo eval wrote, or pool file")
     add_k(command)
     command.add_argument("--all", action="store_true", help="print every measure, pass@k and all of diversity too")
-    command.add_argument("--out", default="comparison", metavar="FOLDER", help="for table and pictures (comparison)")
+    add_out(command, "folder for the table, the curves and the page", "comparison")
     add_target(command, "what the runs were trained for")
     add_json(command)
     command.set_defaults(run=run)
@@ -28,7 +29,6 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare runs, draw, and print the table and where the page and the pictures are."""
-    from vpo.core.targets import parse_target
     from vpo.evaluation.compare import compare
     from vpo.evaluation.comparison_text import comparison_data, comparison_text, short_names
     from vpo.evaluation.eval_folder import oracle_of, read_whole, scoring_notes, shared_target
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.util.files import command_line, write_json, write_text
 
     evaluations, wrong = read_whole(options.runs)
-    target = shared_target(evaluations) if options.target is None else parse_target(options.target)
+    target = target_of(options) or shared_target(evaluations)
     oracle = oracle_of(evaluations, target)
     found = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
     notes = [*(f"left out: {reason}" for reason in wrong), *scoring_notes(evaluations)]

@@ -3,7 +3,9 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from vpo.cli.arguments import POOLS, Commands, add_json, add_target, as_json, plain
+from vpo.cli.arguments import POOLS, Commands, add_json, add_target, target_of
+from vpo.cli.fields import names
+from vpo.cli.output import as_json, plain
 from vpo.evaluation.agreement import SAME
 
 if TYPE_CHECKING:
@@ -36,36 +38,38 @@ def add(commands: Commands) -> None:
         "--merge",
         action="append",
         default=[],
-        metavar="NAME,NAME",
+        type=names,
+        metavar="NAME,…",
         help="try a set with these merged; may be given again",
     )
-    diagnose.add_argument("--drop", metavar="NAME,…", help="try a set without these")
+    diagnose.add_argument("--drop", type=names, default=[], metavar="NAME,…", help="try a set without these")
     diagnose.add_argument(
         "--group-by",
         metavar="COLUMN",
         help="read a file of ratings: rows that share this column answer the same problem; they are scaled to 0..1",
     )
     diagnose.add_argument(
-        "--objectives", metavar="NAME,…", help="with --group-by: the columns that are ratings (all of column `scores`)"
+        "--objectives",
+        type=names,
+        metavar="NAME,…",
+        help="with --group-by: the columns that are ratings (all of column `scores`)",
     )
     add_json(diagnose)
     diagnose.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Diagnose a pool and print what was found."""
+    """Diagnose a pool and print the diagnosis."""
     from dataclasses import asdict
 
-    from vpo.core.targets import parse_target
     from vpo.evaluation.decompose import decompose
     from vpo.evaluation.decomposition_text import decomposition_text, recommendation
     from vpo.evaluation.diagnose import diagnose
     from vpo.evaluation.diagnosis_text import diagnosis_text
 
     pool, ranges = _read(options)
-    target = parse_target(options.target) if options.target is not None else None
-    merge = [_names(group) for group in options.merge]
-    sets = decompose(pool, target=target, threshold=options.same, merge=merge, drop=_names(options.drop))
+    target = target_of(options)
+    sets = decompose(pool, target=target, threshold=options.same, merge=options.merge, drop=options.drop)
     found = diagnose(pool, target=target, same=options.same)
     if options.json:
         more = {"ranges": ranges, "decomposition": {**asdict(sets), "recommendation": recommendation(sets)}}
@@ -83,15 +87,11 @@ def _read(options: argparse.Namespace) -> "tuple[Pool, Mapping[str, tuple[float,
     from vpo.util.errors import InputError
 
     if options.group_by is not None:
-        ratings = read_ratings(options.pool, group_by=options.group_by, objectives=_names(options.objectives))
+        ratings = read_ratings(options.pool, group_by=options.group_by, objectives=options.objectives or [])
         return ratings.pool, ratings.ranges
     if options.objectives is not None:
         raise InputError("objectives are named for files of ratings (--group-by); --drop leaves some of a pool's out")
     return read_pool(options.pool), None
-
-
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in text.split(",")] if text else []
 
 
 def _ranges(ranges: "Mapping[str, tuple[float, float]]") -> str:

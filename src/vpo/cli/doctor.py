@@ -1,10 +1,10 @@
 """`vpo doctor`: what this machine offers, and how to install the rest."""
 
 import argparse
-import json
 from dataclasses import asdict
 
-from vpo.cli.arguments import Commands
+from vpo.cli.arguments import Commands, add_json
+from vpo.cli.output import as_json
 
 
 def add(commands: Commands) -> None:
@@ -15,7 +15,7 @@ def add(commands: Commands) -> None:
         description="Look at what keeps untrusted programs in (a program is run behind each wall), at the device, and "
         "at the packages. The exit code is 1 where untrusted programs cannot be run.",
     )
-    command.add_argument("--json", action="store_true", help="print JSON")
+    add_json(command)
     command.set_defaults(run=run)
 
 
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
 
     findings = examine()
     if options.json:
-        print(json.dumps([asdict(each) for each in findings], indent=2))
+        print(as_json([asdict(each) for each in findings]))
         return 0 if can_judge(findings) else 1
     width = max(len(each.name) for each in findings)
     for each in findings:

@@ -2,7 +2,22 @@
 
 import argparse
 
-from vpo.cli.arguments import Commands, add_json, add_settings, add_target, as_json, plain, setting, task_settings
+from vpo.cli.arguments import (
+    Commands,
+    add_json,
+    add_method_settings,
+    add_out,
+    add_target,
+    add_task,
+    add_task_settings,
+    method_settings,
+    needed_task,
+    target_of,
+    task_settings,
+)
+from vpo.cli.fields import add_fields, given_fields
+from vpo.cli.output import as_json, plain
+from vpo.training.config import TrainConfig
 from vpo.util.errors import InputError
 
 
@@ -20,28 +35,17 @@ def add(commands: Commands) -> None:
         description="Write a folder: train.parquet, test.parquet where a split is named for it, and settings.json, by "
         "which vpo.engines.verl.reward pays. Prints the settings to give to verl.",
     )
-    verl.add_argument("name", metavar="TASK", help="a name from `vpo tasks`, or a .py file that defines a task")
-    verl.add_argument("--out", required=True, metavar="FOLDER", help="a new folder")
-    verl.add_argument("--method", default="vpo", metavar="NAME", help="vpo, grpo, gdpo, max_at_k, … (vpo)")
-    verl.add_argument("--answers", type=int, metavar="M", help="answers a completion is asked for (the method's own)")
-    verl.add_argument(
-        "--method-set",
-        action="append",
-        default=[],
-        type=setting,
-        metavar="KEY=VALUE",
-        help="a setting of the method, such as concentration=0.5; may be given again",
-    )
-    verl.add_argument("--split", default="train", help="the problems to train on (train)")
-    verl.add_argument("--problems", type=int, metavar="N", help="how many of them (all)")
-    verl.add_argument("--test-split", metavar="SPLIT", help="the problems that verl validates on (none)")
-    verl.add_argument("--test-problems", type=int, metavar="N", help="how many of them (all)")
-    verl.add_argument("--group", type=int, default=8, metavar="G", help="rollouts per problem (8)")
-    verl.add_argument("--max-tokens", type=int, default=256, metavar="N", help="room for each answer (256)")
-    verl.add_argument("--seed", type=int, default=0, help="of weightings that are drawn (0)")
+    add_task(verl)
+    add_task_settings(verl)
+    add_out(verl, "a new folder")
+    add_fields(verl, TrainConfig, ("method",))
+    add_method_settings(verl)
+    add_fields(verl, TrainConfig, ("split", "problems"))
+    verl.add_argument("--test-split", metavar="SPLIT", help="the split that verl validates on (none)")
+    verl.add_argument("--test-problems", type=int, metavar="N", help="how many problems of it (all of the split)")
+    add_fields(verl, TrainConfig, ("group", "max_tokens", "seed"))
     verl.add_argument("--stock", action="store_true", help="for verl's own trainers, without the plugin's")
     add_target(verl, "the task's own")
-    add_settings(verl)
     add_json(verl)
     verl.set_defaults(run=run)
 
@@ -50,47 +54,44 @@ def run(options: argparse.Namespace) -> int:
     """Write the folder, and print what verl is to be given."""
     from pathlib import Path
 
-    from vpo.core.targets import parse_target
     from vpo.engines.verl.export import TEST, TRAIN, Export, write_export
     from vpo.engines.verl.fitting import ROLLOUT, fitting
     from vpo.methods import get as get_method
     from vpo.models.locate import absolute
+    from vpo.models.prompt_format import MAX_TOKENS
     from vpo.tasks import get
     from vpo.training.verl_overrides import hydra
 
-    settings = task_settings(options)
+    name, settings, test = needed_task(options), task_settings(options), options.test_split
     if "data" in settings:
         settings["data"] = absolute(settings["data"])
-    task = get(options.name, **settings)
-    if options.test_problems is not None and options.test_split is None:
+    task = get(name, **settings)
+    config = TrainConfig(task=absolute(name) if name.endswith(".py") else name, **given_fields(options, TrainConfig))
+    if options.test_problems is not None and test is None:
         raise InputError("test_problems needs test_split, the split that it counts")
-    if options.test_split == options.split:
-        raise InputError(f"test_split must be another than the split that is trained on, not {options.split!r}")
-    counts = {options.split: options.problems}
-    if options.test_split:
-        counts[options.test_split] = options.test_problems
-    chosen = dict(options.method_set) | ({} if options.answers is None else {"answers": options.answers})
+    if test == config.split:
+        raise InputError(f"test_split must be another than the split that is trained on, not {test!r}")
     export = Export(
-        task=absolute(options.name) if options.name.endswith(".py") else options.name,
+        task=config.task,
         task_settings=settings,
-        method=get_method(options.method, **chosen),
-        target=parse_target(options.target) if options.target else task.target,
-        group=options.group,
-        seed=options.seed,
-        counts=counts,
+        method=get_method(config.method, **method_settings(options)),
+        target=target_of(options) or task.target,
+        group=config.group,
+        seed=config.seed,
+        counts={config.split: config.problems} | ({test: options.test_problems} if test else {}),
         stock=options.stock,
     )
     method, folder = export.method, Path(options.out).absolute()
-    longest = options.max_tokens * method.answers
-    given = {
+    longest = (config.max_tokens or MAX_TOKENS) * method.answers
+    verl = {
         "data.train_files": str(folder / TRAIN),
-        "data.val_files": str(folder / (TEST if options.test_split else TRAIN)),
+        "data.val_files": str(folder / (TEST if test else TRAIN)),
         "data.max_response_length": longest,
-        f"{ROLLOUT}.n": options.group,
+        f"{ROLLOUT}.n": config.group,
         **fitting(method, folder, stock=options.stock, longest=longest),
     }
-    rows = write_export(export, folder, train=options.split, test=options.test_split)
-    lines = [f"{name}={hydra(value)}" for name, value in given.items()]
+    rows = write_export(export, folder, train=config.split, test=test)
+    lines = [f"{name}={hydra(value)}" for name, value in verl.items()]
     if options.json:
         print(as_json({"folder": str(folder), "rows": rows, "settings": lines}))
     else:

@@ -2,7 +2,8 @@
 
 import argparse
 
-from vpo.cli.arguments import POOLS, Commands, add_json, add_k, add_target, as_json, plain
+from vpo.cli.arguments import POOLS, Commands, add_json, add_k, add_target, target_of
+from vpo.cli.output import as_json, plain
 
 
 def add(commands: Commands) -> None:
@@ -24,12 +25,10 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure pools and print what was found."""
-    from vpo.core.targets import parse_target
     from vpo.evaluation.compare import compare
     from vpo.evaluation.comparison_text import comparison_data, comparison_text
     from vpo.evaluation.pools import read_pool
 
-    target = parse_target(options.target) if options.target is not None else None
-    comparison = compare([read_pool(path) for path in options.pools], target=target, ks=options.k)
+    comparison = compare([read_pool(path) for path in options.pools], target=target_of(options), ks=options.k)
     print(as_json(comparison_data(comparison)) if options.json else plain(comparison_text(comparison)))
     return 0

@@ -2,7 +2,10 @@
 
 import argparse
 
-from vpo.cli.arguments import Commands, add_json, as_json
+from vpo.cli.arguments import Commands, add_json, add_out
+from vpo.cli.fields import add_fields, given_fields
+from vpo.cli.output import as_json
+from vpo.models.build import BuildConfig
 from vpo.util.errors import InputError
 
 
@@ -19,38 +22,19 @@ def add(commands: Commands) -> None:
         "of size 9, on one H200 with 16 cores and another run beside it: 57 s for the demonstrations, 386 s to train.",
     )
     build.add_argument("task", metavar="TASK", help="maze")
-    build.add_argument("--out", required=True, metavar="FOLDER", help="a new folder for the policy")
-    build.add_argument("--size", type=int, default=9, help="of the mazes (9)")
-    build.add_argument(
-        "--mazes", type=int, default=80_000, metavar="N", help="to learn from, four examples each (80000)"
-    )
-    build.add_argument("--steps", type=int, default=8_000, metavar="N", help="of training (8000)")
-    build.add_argument("--batch", type=int, default=512, metavar="N", help="examples a step (512)")
-    build.add_argument("--seed", type=int, default=0, help="of the weights and the order of examples (0)")
-    build.add_argument("--goals", action="store_true", help="let it learn to be told a weighting, for goal_conditioned")
-    build.add_argument(
-        "--width", type=int, metavar="N", help="of its layers, a multiple of 32 (that of the shipped one)"
-    )
+    add_out(build, "a new folder for the policy")
+    add_fields(build, BuildConfig, ("size", "mazes", "steps", "batch", "seed", "goals", "width"))
     add_json(build)
     build.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build a policy and print what was done."""
+    """Build a policy and print its size, its loss and the time taken."""
     from vpo.models.build import build_maze
 
     if options.task != "maze":
         raise InputError(f"no policy can be built for task {options.task!r}: there is one for maze")
-    done = build_maze(
-        options.out,
-        size=options.size,
-        mazes=options.mazes,
-        steps=options.steps,
-        batch=options.batch,
-        seed=options.seed,
-        goals=options.goals,
-        width=options.width,
-    )
+    done = build_maze(options.out, BuildConfig(**given_fields(options, BuildConfig)))
     if options.json:
         print(as_json({**done, "policy": options.out}))
     else:
@@ -58,6 +42,6 @@ def run(options: argparse.Namespace) -> int:
             f"{done['parameters']:,} parameters, {done['examples']:,} examples, loss {done['loss'][-1]}; on "
             f"{done['device']} {done['seconds_for_demonstrations']} s for demonstrations and "
             f"{done['seconds_for_training']} s for training\n"
-            f"written to {options.out}; next: vpo eval {options.out} "
+            f"written to {options.out}; next: vpo eval {options.out}"
         )
     return 0

@@ -6,7 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vpo.cli.arguments import Commands, add_json, add_settings, as_json, names, plain, task_settings
+from vpo.cli.arguments import Commands, add_json, add_task_settings, task_settings
+from vpo.cli.fields import names, numbers
+from vpo.cli.output import as_json, plain
 from vpo.util.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def add(commands: Commands) -> None:
         metavar="NAME,…",
         help="settings are written vpo_anchored:anchor=0.7",
     )
-    plan.add_argument("--rates", type=_numbers, metavar="RATE,…", help="learning rates to choose from")
+    plan.add_argument("--rates", type=numbers, metavar="RATE,…", help="learning rates to choose from")
     plan.add_argument("--kl", type=float, metavar="BETA", help="weight of the KL term")
     _add_numbers(
         plan,
@@ -61,7 +63,7 @@ def add(commands: Commands) -> None:
         policy_width="of the policy, a multiple of 32",
     )
     text = command.add_argument_group("tasks of text", argument_default=argparse.SUPPRESS)
-    add_settings(text)
+    add_task_settings(text)
     text.add_argument("--warmup-learning-rate", type=float, metavar="RATE", help="learning rate of the warm-up")
     _add_numbers(
         text,
@@ -140,10 +142,3 @@ def _on_gpu() -> bool:
 
     found: bool = torch.cuda.is_available()
     return found
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be numbers such as 3e-5,1e-4, not {text!r}") from None

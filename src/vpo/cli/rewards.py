@@ -5,7 +5,8 @@ import sys
 import warnings
 from typing import Any
 
-from vpo.cli.arguments import Commands, add_json, as_json, plain
+from vpo.cli.arguments import ROWS, Commands, add_json
+from vpo.cli.output import as_json, plain
 
 
 def add(commands: Commands) -> None:
@@ -19,7 +20,7 @@ def add(commands: Commands) -> None:
         "answer is such a column, the text to score is in completion.",
     )
     command.add_argument("rewards", metavar="REWARDS", help="TOML file of rewards, see docs/rewards.md")
-    command.add_argument("answers", metavar="ANSWERS", help="file of answers, .jsonl, .jsonl.gz or .parquet")
+    command.add_argument("answers", metavar="ANSWERS", help=f"file of answers, {ROWS}")
     add_json(command)
     command.set_defaults(run=run)
 

@@ -3,7 +3,18 @@
 import argparse
 from pathlib import Path
 
-from vpo.cli.arguments import Commands, add_json, add_task, as_json, plain, task_of
+from vpo.cli.arguments import (
+    ROWS,
+    Commands,
+    add_answers,
+    add_json,
+    add_out,
+    add_split,
+    add_task_option,
+    add_task_settings,
+    task_of,
+)
+from vpo.cli.output import as_json, plain
 from vpo.util.errors import InputError
 
 
@@ -13,27 +24,28 @@ def add(commands: Commands) -> None:
         "score",
         help="turn completions into a pool of scored answers",
         description="Parse and score completions of any model, and write a pool for `vpo measure` and `vpo diagnose`.",
-        epilog="A row of the completions is an object with problem (id, or place in the split from 0), completion, and "
+        epilog="A row of the completions is an object with problem (id, or index in the split from 0), completion, and "
         "optionally generation, tokens, and answers.",
     )
-    add_task(score, "completions")
-    score.add_argument(
-        "--out", metavar="POOL", help="the pool to write, .jsonl, .jsonl.gz or .parquet (COMPLETIONS with .pool.jsonl)"
-    )
-    score.add_argument("--answers", type=int, default=1, metavar="M", help="answers asked for per completion (1)")
+    score.add_argument("completions", metavar="COMPLETIONS", help=f"file of completions, {ROWS}")
+    add_task_option(score, "needed")
+    add_task_settings(score)
+    add_split(score)
+    add_answers(score)
+    add_out(score, f"the pool to write, {ROWS}", "(COMPLETIONS with .pool.jsonl)")
     add_json(score)
     score.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Score completions and print what was found."""
+    """Score completions and print the counts."""
     from vpo.evaluation.score import score_file
     from vpo.evaluation.scored import counts_text, write_scored
     from vpo.util.row_files import without_suffix
 
     out = options.out or without_suffix(options.completions) + ".pool.jsonl"
     if Path(out).resolve() == Path(options.completions).resolve():
-        raise InputError(f"{out}: the pool must be another file than the completions")
+        raise InputError(f"{out}: --out must be another file than the completions")
     task = task_of(options)
     counts = write_scored(out, score_file(task, options.completions, split=options.split, answers=options.answers))
     if options.json:

@@ -4,7 +4,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vpo.cli.arguments import Commands, add_json, add_settings, as_json, plain, setting, task_settings
+from vpo.cli.arguments import (
+    Commands,
+    add_json,
+    add_task_option,
+    add_task_settings,
+    assignment,
+    task_name,
+    task_settings,
+)
+from vpo.cli.output import as_json, plain
 from vpo.core.checks import as_integer
 from vpo.util.errors import InputError
 from vpo.util.progress import progress_bar
@@ -36,7 +45,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--per-iteration", type=int, default=3, metavar="N", help="answers that one asks for (3)")
     command.add_argument(
         "--budget",
-        type=setting,
+        type=assignment,
         action="append",
         default=[],
         metavar="UNIT=N",
@@ -56,10 +65,10 @@ def add(commands: Commands) -> None:
         "--reward", action="append", default=[], metavar="FILE.py:NAME", help="a function of answer, scores and problem"
     )
     where = command.add_argument_group("where")
-    where.add_argument("--task", metavar="NAME", help="a name from `vpo tasks`, or a .py file (as trained)")
+    add_task_option(where)
     where.add_argument("--split", default="test", help="which problems (test)")
     where.add_argument("--problems", type=int, metavar="N", help="how many problems (all of the split)")
-    add_settings(where)
+    add_task_settings(where)
     where.add_argument("--out", default="searches", metavar="FOLDER", help="for logs and page (searches)")
     where.add_argument("--jobs", type=int, default=1, metavar="N", help="searches at once (1)")
     how = command.add_argument_group("how")
@@ -143,11 +152,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    same = ["iterations", "per_iteration", "task", "split", "problems", "parents", "size", "answers", "temperature"]
+    same = ["iterations", "per_iteration", "split", "problems", "parents", "size", "answers", "temperature"]
     same += ["top_p", "batch", "thinking", "seed", "processes", "limit", "endpoint", "generator"]
     return {
         **{name: getattr(options, name) for name in same},
         "max_tokens": options.max_tokens,
+        "task": task_name(options),
         "task_settings": task_settings(options),
         "budget": {name: as_integer(most, f"budget of {name}", 1) for name, most in options.budget},
         "targets": tuple(options.target),

@@ -3,7 +3,19 @@
 import argparse
 import sys
 
-from vpo.cli.arguments import Commands, add_json, add_task, add_task_file, as_json, plain, task_of
+from vpo.cli.arguments import (
+    Commands,
+    add_answers,
+    add_json,
+    add_split,
+    add_target,
+    add_task,
+    add_task_file,
+    add_task_settings,
+    target_of,
+    task_of,
+)
+from vpo.cli.output import as_json, plain
 from vpo.util.errors import InputError
 
 
@@ -25,10 +37,12 @@ def add(commands: Commands) -> None:
         description="Show a problem of a task: the prompt that asks for m answers, a gold answer with its scores, and "
         "a picture where the task has one.",
     )
-    add_task(showing, nested=True)
+    add_task(showing)
+    add_task_settings(showing)
+    add_split(showing)
     showing.add_argument("--index", type=int, default=0, metavar="N", help="which problem of the split, from 0 (0)")
-    showing.add_argument("--answers", type=int, default=1, metavar="M", help="how many answers to ask for (1)")
-    showing.add_argument("--target", metavar="NAME=W,…", help="a weighting to write into the prompt")
+    add_answers(showing)
+    add_target(showing, "none: the prompt states no weighting")
     showing.add_argument("--picture", metavar="FILE", help="draw the problem into a .png or .svg file")
     add_json(showing, nested=True)
     showing.set_defaults(run=show)
@@ -39,24 +53,26 @@ def add(commands: Commands) -> None:
         description="Grade the gold answer of every problem of a split, without a model, and list those that do not "
         "score as they should. Exits with 1 if there are any.",
     )
-    add_task(grading, nested=True)
+    add_task(grading)
+    add_task_settings(grading)
+    add_split(grading)
     add_json(grading, nested=True)
     grading.set_defaults(run=validate)
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the tasks and print what was found."""
+    """List the tasks."""
     from vpo.cli.task_text import task_data, task_text
     from vpo.tasks import find, names, register
 
-    for file in options.task:
-        register(file)
+    if "task_file" in options:
+        register(options.task_file)
     tasks = []
     for name in names():
         try:
             tasks.append(find(name))
-        except InputError as error:  # a package of somebody else's
-            print(f"vpo: note: task {name} is left out: {error}", file=sys.stderr)
+        except InputError as error:  # a task of another package
+            print(f"vpo: note: task {name} cannot be loaded: {error}", file=sys.stderr)
     print(as_json([task_data(task) for task in tasks]) if options.json else "\n\n".join(map(task_text, tasks)))
     return 0
 
@@ -64,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 def show(options: argparse.Namespace) -> int:
     """Show a problem."""
     from vpo.cli.task_text import problem_data, problem_text
-    from vpo.core.targets import parse_target, weights_for
+    from vpo.core.targets import weights_for
 
     task = task_of(options)
     problems = task.problems(options.split)
@@ -72,8 +88,9 @@ def show(options: argparse.Namespace) -> int:
         raise InputError(f"index must lie in 0..{len(problems) - 1}, the problems of the split, not {options.index}")
     problem = problems[options.index]
     names = task.names_of(problem)
-    target = None if options.target is None else weights_for(parse_target(options.target), names).tolist()
-    prompt = task.ask(problem, options.answers, target)
+    target = target_of(options)
+    weights = None if target is None else weights_for(target, names).tolist()
+    prompt = task.ask(problem, options.answers, weights)
     if options.picture:
         gold = task.gold(problem)
         task.draw(problem, [gold] if gold else [], options.picture)

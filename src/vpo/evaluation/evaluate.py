@@ -16,39 +16,32 @@ from vpo.evaluation.scored import ScoreCounts, ScoredCompletion, write_scored
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
+from vpo.models.prompt_format import MAX_TOKENS
 from vpo.tasks import Task
 from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
 from vpo.util.files import command_line, disk_full
+from vpo.util.settings import setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvalConfig:
-    """An evaluation of a model on the problems of a task. What is None is as the model was trained.
+    """An evaluation of a model on the problems of a task. What is None is as the model was trained."""
 
-    Attributes:
-        model: a run, a folder, a name on the hub, or "embedded".
-        task: its name, or a .py file.
-        task_settings: of the task.
-        split: of its problems.
-        problems: how many of them; all by default.
-        answers: m, how many answers a prompt asks for.
-        pool: answers per problem.
-        target: w*, objective → weight.
-        max_tokens: token budget of each answer.
-        sampling: temperature, top_p, batch, seed and thinking, by their names in `Sampling`.
-    """
-
-    model: str
-    task: str | None = None
+    model: str  # a run, a folder, a name on the hub, or "embedded"
+    task: str | None = None  # its name, or the path of a Python file that defines it
     task_settings: dict[str, Any] = field(default_factory=dict)
-    split: str = "test"
-    problems: int | None = None
-    answers: int | None = None
-    pool: int = 30
-    target: dict[str, float] | None = None
-    max_tokens: int | None = None
-    sampling: dict[str, Any] = field(default_factory=dict)
+    split: str = setting("test", "the split of the problems", metavar="SPLIT")
+    problems: int | None = setting(None, "how many problems", shown="all of the split")
+    answers: int | None = setting(
+        None, "answers that a completion is asked for", metavar="M", shown="as the model was trained; else 1"
+    )
+    pool: int = setting(30, "answers sampled for each problem, a multiple of M")
+    target: dict[str, float] | None = None  # w*, objective → weight
+    max_tokens: int | None = setting(
+        None, "token budget of an answer", shown=f"as the model was trained; else {MAX_TOKENS}"
+    )
+    sampling: dict[str, Any] = field(default_factory=dict)  # fields of `Sampling` but for max_new_tokens
 
 
 def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) -> tuple[Comparison, ScoreCounts]:

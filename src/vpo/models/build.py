@@ -2,64 +2,61 @@
 
 import multiprocessing
 import time
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from vpo.core.checks import as_integer
 from vpo.models.maze import examples, make_model, make_tokenizer, prompt_format, shape_for
 from vpo.models.sft import Example, Schedule, encode, fine_tune
 from vpo.tasks.maze.world import check_size
 from vpo.util.errors import InputError
 from vpo.util.files import new_folder
 from vpo.util.progress import progress
+from vpo.util.settings import check_settings, setting
 
 
-def build_maze(
-    out: str | Path,
-    *,
-    size: int = 9,
-    mazes: int = 60_000,
-    steps: int = 5_000,
-    batch: int = 512,
-    seed: int = 0,
-    goals: bool = False,
-    width: int | None = None,
-) -> dict[str, Any]:
-    """Make a policy in a folder, in Hugging Face's format, and return what was done and how long it took.
+@dataclass(frozen=True, kw_only=True)
+class BuildConfig:
+    """Settings of a small maze policy that is built from nothing."""
 
-    Args:
-        out: a new folder.
-        size: of the mazes.
-        mazes: how many to learn from, four examples each.
-        steps: of training.
-        batch: examples a step.
-        seed: of the weights and of the order of the examples.
-        goals: whether it learns to be told a weighting too, as goal_conditioned wants.
-        width: of its layers, a multiple of 32; by default as the embedded policies have it.
-    """
+    size: int = setting(9, "width and height of the mazes")
+    mazes: int = setting(80_000, "mazes to learn from, four examples each", least=1)
+    steps: int = setting(8_000, "optimiser steps", least=1)
+    batch: int = setting(512, "examples in a step", least=1)
+    seed: int = setting(0, "random seed")
+    goals: bool = setting(False, "learn to read a weighting in the prompt too, for goal_conditioned")
+    width: int | None = setting(None, "width of the layers, a multiple of 32", shown="that of the embedded policy")
+
+    def __post_init__(self) -> None:
+        """Refuse values out of bounds, and a batch larger than the data."""
+        check_settings(self)
+        check_size(self.size)
+        if 4 * self.mazes < self.batch:
+            raise InputError(
+                f"batch must be at most {4 * self.mazes}, the examples of {self.mazes} mazes, not {self.batch}"
+            )
+
+
+def build_maze(out: str | Path, config: BuildConfig) -> dict[str, Any]:
+    """Make a policy in a new folder, in Hugging Face's format; returns its size, its losses and the seconds taken."""
     import torch
     from transformers import set_seed
 
-    as_integer(mazes, "mazes", 1)
-    as_integer(steps, "steps", 1)
-    as_integer(batch, "batch", 1)
-    if 4 * mazes < batch:
-        raise InputError(f"batch must be at most {4 * mazes}, the examples of {mazes} mazes, not {batch}")
-    check_size(size)
-    shape = shape_for(size, width)
+    size, goals = config.size, config.goals
+    shape = shape_for(size, config.width)
     if Path(out).exists():
         raise InputError(f"{out}: there is something already, and nothing is overwritten")
     Path(out).parent.mkdir(parents=True, exist_ok=True)
-    set_seed(seed)
+    set_seed(config.seed)
     started = time.perf_counter()
     tokenizer = make_tokenizer()
     with multiprocessing.get_context("spawn").Pool() as pool:
-        made = pool.imap(partial(_encoded, size, goals), range(mazes), chunksize=64)
-        rows = [row for few in progress(made, "demonstrations", mazes) for row in few]
+        made = pool.imap(partial(_encoded, size, goals), range(config.mazes), chunksize=64)
+        rows = [row for few in progress(made, "demonstrations", config.mazes) for row in few]
     demonstrated = time.perf_counter() - started
     model = make_model(shape, len(tokenizer))
-    schedule = Schedule(steps=steps, batch=batch, learning_rate=2e-3, seed=seed)
+    schedule = Schedule(steps=config.steps, batch=config.batch, learning_rate=2e-3, seed=config.seed)
     with new_folder(Path(out)) as folder:
         losses = fine_tune(model, tokenizer, rows, folder, schedule)
         trained = time.perf_counter() - started - demonstrated

@@ -6,44 +6,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from vpo.core.checks import as_integer
 from vpo.models.decoding import decode, grouped, shares_prompts
 from vpo.models.memory import free_gpu
 from vpo.models.policy import Policy
 from vpo.util.batches import batches_by_length
-from vpo.util.errors import InputError
 from vpo.util.progress import progress
+from vpo.util.settings import check_settings, setting
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How completions are drawn.
+    """How completions are sampled."""
 
-    Attributes:
-        temperature: 0.7, as published for evaluation; 0 takes the likeliest token.
-        top_p: keeps the most likely tokens of this much mass.
-        max_new_tokens: where a completion is cut off.
-        batch: completions generated at once; fewer where there is no room for them.
-        seed: of the draws.
-        thinking: whether a reasoning model's template is asked for thoughts.
-    """
-
-    temperature: float = 0.7
-    top_p: float = 1.0
-    max_new_tokens: int = 256
-    batch: int = 1024
-    seed: int = 0
-    thinking: bool = False
+    temperature: float = setting(0.7, "sampling temperature; 0 takes the likeliest token", metavar="T", least=0)
+    top_p: float = setting(1.0, "probability mass of the tokens to sample from", metavar="P", above=0, most=1)
+    max_new_tokens: int = setting(256, "token budget of a completion", least=1)
+    batch: int = setting(256, "completions generated in parallel; fewer where GPU memory is short", least=1)
+    seed: int = setting(0, "random seed")
+    thinking: bool = setting(False, "let a reasoning model think before it answers")
 
     def __post_init__(self) -> None:
-        """Refuse numbers that mean nothing."""
-        if not 0 <= self.temperature < math.inf:
-            raise InputError(f"temperature must be 0 or more, not {self.temperature}")
-        if not 0 < self.top_p <= 1:
-            raise InputError(f"top_p must be greater than 0 and at most 1, not {self.top_p}")
-        as_integer(self.max_new_tokens, "max_new_tokens", 1)
-        as_integer(self.batch, "batch", 1)
-        as_integer(self.seed, "seed")
+        """Refuse values out of bounds."""
+        check_settings(self)
 
 
 def complete(

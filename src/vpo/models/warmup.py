@@ -3,7 +3,6 @@
 A model that cannot do the task yet learns single gold answers first (`single_steps`), and goes on beside the sets.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from vpo.core.checks import as_integer
 from vpo.core.targets import weights_for
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import locate
@@ -22,6 +20,7 @@ from vpo.tasks import Task
 from vpo.tasks.answers import duplicates, write
 from vpo.util.errors import InputError
 from vpo.util.files import disk_full, new_folder
+from vpo.util.settings import SEEDS, check_settings, setting
 
 DEMONSTRATIONS, OWN = "demonstrations", "own"  # sources
 PROBED = 32  # problems on which the format is tried, before and after
@@ -29,48 +28,34 @@ PROBED = 32  # problems on which the format is tried, before and after
 
 @dataclass(frozen=True, kw_only=True)
 class Warmup:
-    """What a warm-up is made of.
+    """Settings of a warm-up: steps on single gold answers, then steps on sets of answers."""
 
-    Attributes:
-        answers: m, how many answers a set has.
-        source: where the answers come from: the task's "demonstrations", or the best of the model's "own" single ones.
-        single_steps: steps on single gold answers of all problems, first; half of what follows is such answers, too.
-        set_problems: how many problems to learn sets from.
-        set_steps: steps on sets; 0 for single answers alone.
-        batch: sets a step.
-        micro_batch: sets in one backward pass.
-        warmup_learning_rate: its peak.
-        max_tokens: room for each answer; gold ones that do not fit are not learned.
-        seed: of everything.
-    """
-
-    answers: int = 3
-    source: str = DEMONSTRATIONS
-    single_steps: int = 0
-    set_problems: int = 500
-    set_steps: int = 100
-    batch: int = 16
-    micro_batch: int = 4
-    warmup_learning_rate: float = 1e-5
-    max_tokens: int = 256
-    seed: int = 0
+    answers: int = setting(3, "answers of a set", metavar="M")
+    source: str = setting(
+        DEMONSTRATIONS,
+        "where the answers of sets come from: the task's demonstrations, or the best of the model's own single answers",
+        choices=(DEMONSTRATIONS, OWN),
+    )
+    single_steps: int = setting(
+        0, "optimiser steps on single gold answers first, for a model that cannot do the task yet", least=0
+    )
+    set_problems: int = setting(500, "problems to make sets for", least=1)
+    set_steps: int = setting(100, "optimiser steps on sets; 0 for single answers alone", least=0)
+    batch: int = setting(16, "examples in a step", least=1)
+    micro_batch: int = setting(4, "examples in one backward pass", shown="4, or what of it divides --batch", least=1)
+    warmup_learning_rate: float = setting(1e-5, "learning rate of the warm-up, at its peak", metavar="RATE", above=0)
+    max_tokens: int = setting(256, "token budget of an answer; longer gold answers are left out", least=1)
+    seed: int = setting(0, "random seed", least=0, most=SEEDS - 1)
 
     def __post_init__(self) -> None:
-        """Refuse numbers that mean nothing."""
-        for name in ("set_problems", "batch", "micro_batch", "max_tokens"):
-            as_integer(getattr(self, name), name, 1)
-        as_integer(self.single_steps, "single_steps", 0)
-        as_integer(self.set_steps, "set_steps", 0 if self.single_steps else 1)
-        if as_integer(self.answers, "answers") < 2:
+        """Refuse values out of bounds, and a batch that cannot be split."""
+        check_settings(self)
+        if not self.set_steps and not self.single_steps:
+            raise InputError("set_steps must be 1 or more, not 0")
+        if self.answers < 2:
             raise InputError(f"answers must be 2 or more, a set, not {self.answers}")
-        if self.source not in (DEMONSTRATIONS, OWN):
-            raise InputError(f"source must be {DEMONSTRATIONS} or {OWN}, not {self.source!r}")
         if self.batch % self.micro_batch:
             raise InputError(f"micro_batch must divide the batch of {self.batch}, and {self.micro_batch} does not")
-        if not 0 < self.warmup_learning_rate < math.inf:
-            raise InputError(f"warmup_learning_rate must be greater than 0, not {self.warmup_learning_rate}")
-        if not 0 <= as_integer(self.seed, "seed") < 2**32:
-            raise InputError(f"seed must lie in 0..{2**32 - 1}, not {self.seed}")
 
 
 def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Path, warmup: Warmup) -> dict[str, Any]:

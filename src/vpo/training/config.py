@@ -14,7 +14,6 @@ tables of their own:
     epsilon_high = 0.28
 """
 
-import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -23,6 +22,7 @@ from typing import Any, get_type_hints
 
 from vpo.models.locate import EMBEDDED
 from vpo.util.errors import InputError, nearest
+from vpo.util.settings import SEEDS, check_settings, setting
 from vpo.util.type_checks import matches_type, type_name
 
 GENERATORS = ("transformers", "vllm")
@@ -34,113 +34,70 @@ ENGINES = ("trl", "verl")
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """How a policy is trained. What is None is chosen to fit the model, by `vpo.training.train.resolve`.
+    """How a policy is trained. What is None is chosen to fit the model, by `vpo.training.train.resolve`."""
 
-    Attributes:
-        task: a name from `vpo tasks`, or a .py file.
-        method: one of `vpo.methods.METHODS`.
-        model: a folder, a name on the hub, or "embedded".
-        split: the problems to train on.
-        problems: how many of them; all by default.
-        steps: of the optimiser.
-        prompts_per_step: problems a step.
-        group: G, rollouts per problem.
-        micro_batch: rollouts in one backward pass; the gradients of a step are accumulated over them.
-        learning_rate: of AdamW.
-        schedule: of the learning rate, by its name in transformers.
-        warmup_steps: over which the learning rate rises.
-        kl: weight of the KL term that holds the policy near where it began.
-        temperature: of the rollouts.
-        top_p: of the rollouts.
-        max_tokens: after m times as many a completion is cut off.
-        lora: rank of a low-rank adapter that is trained in place of all weights; 0 for none.
-        generator: what samples the rollouts: "transformers" or "vllm".
-        vllm_mode: vLLM inside this process ("colocate", the default) or a "server" that runs already.
-        precision: "float32"; "mixed" (weights in float32, products in bf16); "bfloat16" (weights too, those of
-            an adapter apart: for LoRA alone); "auto" is mixed on a GPU that has bf16, else float32.
-        seed: of everything.
-        save_every: steps between checkpoints.
-        keep_checkpoints: how many of them stay.
-        rollouts_every: steps between two samples of rollouts in the run folder.
-        report_to: trackers to report to besides: "tensorboard", "wandb", "trackio".
-        target: w*, objective → weight; the task's own by default.
-        task_settings: of the task, such as size or data.
-        method_settings: of the method, such as answers.
-        engine: whose trainer trains: "trl" in this process, or "verl" in an environment of its own.
-        trainer: further settings of `trl.GRPOConfig`, or of verl.
-    """
-
-    task: str
-    method: str = "vpo"
-    model: str = EMBEDDED
-    split: str = "train"
-    problems: int | None = None
-    steps: int = 100
-    prompts_per_step: int = 32
-    group: int = 8
-    micro_batch: int | None = None
-    learning_rate: float | None = None
-    schedule: str = "constant_with_warmup"
-    warmup_steps: int = 10
-    kl: float | None = None
-    temperature: float = 1.0
-    top_p: float = 1.0
-    max_tokens: int | None = None
-    lora: int = 0
-    generator: str = "transformers"
-    vllm_mode: str | None = None
-    precision: str = "auto"
-    seed: int = 0
-    save_every: int = 20
-    keep_checkpoints: int = 2
-    rollouts_every: int = 10
-    report_to: list[str] = field(default_factory=list)
-    target: dict[str, float] | None = None
-    task_settings: dict[str, Any] = field(default_factory=dict)
-    method_settings: dict[str, Any] = field(default_factory=dict)
-    engine: str = "trl"
-    trainer: dict[str, Any] = field(default_factory=dict)
+    task: str  # a name from `vpo tasks`, or the path of a Python file that defines a task
+    method: str = setting("vpo", "vpo, grpo, gdpo, max_at_k, …: see `vpo.methods.METHODS`", metavar="NAME")
+    model: str = setting(
+        EMBEDDED,
+        "run, folder of a model, name on the hub, or `embedded`, the small policy of the task",
+        metavar="MODEL",
+    )
+    split: str = setting("train", "the split of the problems", metavar="SPLIT")
+    problems: int | None = setting(None, "how many problems to train on", shown="all of the split", least=1)
+    steps: int = setting(100, "optimiser steps", least=1)
+    prompts_per_step: int = setting(32, "problems in a step", metavar="P", least=1)
+    group: int = setting(8, "rollouts of each problem in a step", metavar="G")
+    micro_batch: int | None = setting(
+        None, "rollouts in one backward pass; a step accumulates gradients", shown="one group; embedded: all", least=1
+    )
+    learning_rate: float | None = setting(
+        None, "of AdamW, at its peak", metavar="RATE", shown="1e-4 embedded, 1e-5 LoRA, else 1e-6", above=0
+    )
+    schedule: str = setting("constant_with_warmup", "of the learning rate, by its name in transformers", metavar="NAME")
+    warmup_steps: int = setting(10, "steps in which the learning rate rises from 0", least=0)
+    kl: float | None = setting(
+        None, "weight of the KL term towards the initial policy", metavar="BETA", shown="0 embedded, else 1e-3", least=0
+    )
+    temperature: float = setting(1.0, "sampling temperature", metavar="T", above=0)
+    top_p: float = setting(1.0, "probability mass of the tokens to sample from", metavar="P", above=0, most=1)
+    max_tokens: int | None = setting(
+        None,
+        "token budget of an answer; a completion of m answers has m times as many",
+        shown="as the model was trained; else 256",
+        least=1,
+    )
+    lora: int = setting(0, "rank of a low-rank adapter to train; 0 trains all weights", metavar="RANK", least=0)
+    generator: str = setting("transformers", "what samples the completions", choices=GENERATORS)
+    vllm_mode: str | None = setting(
+        None, "vLLM in this process, or a server that runs already", choices=VLLM_MODES, shown="colocate"
+    )
+    precision: str = setting(
+        "auto",
+        "weights and products in float32; products alone in bf16 (mixed); both (bfloat16, with --lora); "
+        "auto is mixed on a GPU that has bf16, else float32",
+        choices=PRECISIONS,
+    )
+    seed: int = setting(0, "random seed", least=0, most=SEEDS - 1)
+    save_every: int = setting(20, "steps between checkpoints", least=1)
+    keep_checkpoints: int = setting(2, "how many of the newest checkpoints are kept", least=1)
+    rollouts_every: int = setting(10, "steps between the rollouts that are written to the run folder", least=1)
+    report_to: list[str] = setting(
+        list, "trackers to report to: tensorboard, wandb, trackio", metavar="NAME,…", choices=TRACKERS
+    )
+    target: dict[str, float] | None = None  # w*, objective → weight; the task's own by default
+    task_settings: dict[str, Any] = field(default_factory=dict)  # such as size or data
+    method_settings: dict[str, Any] = field(default_factory=dict)  # such as answers
+    engine: str = setting(
+        "trl", "the trainer: TRL in this process, or verl in a Python environment of its own", choices=ENGINES
+    )
+    trainer: dict[str, Any] = field(default_factory=dict)  # further settings of trl.GRPOConfig, or of verl
 
     def __post_init__(self) -> None:
-        """Refuse values of the wrong kind, and numbers that mean nothing."""
-        for name, kind in get_type_hints(TrainConfig).items():
-            value = getattr(self, name)
-            if not matches_type(value, kind):
-                raise InputError(f"{name} must be {type_name(kind)}, not {value!r}")
-        positive = (
-            "problems",
-            "steps",
-            "prompts_per_step",
-            "micro_batch",
-            "max_tokens",
-            "save_every",
-            "rollouts_every",
-        )
-        for name, least in {**dict.fromkeys(positive, 1), "keep_checkpoints": 1, "warmup_steps": 0, "lora": 0}.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise InputError(f"{name} must be {least} or more, not {value}")
-        for name in ("learning_rate", "temperature"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise InputError(f"{name} must be greater than 0, not {value}")
-        if self.kl is not None and not 0 <= self.kl < math.inf:
-            raise InputError(f"kl must be 0 or more, not {self.kl}")
-        if not 0 < self.top_p <= 1:
-            raise InputError(f"top_p must be greater than 0 and at most 1, not {self.top_p}")
-        if not 0 <= self.seed < 2**32:
-            raise InputError(f"seed must lie in 0..{2**32 - 1}, not {self.seed}")
-        chosen = {"generator": GENERATORS, "vllm_mode": (*VLLM_MODES, None), "precision": PRECISIONS, "engine": ENGINES}
-        for name, allowed in chosen.items():
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"{name} must be one of {', '.join(filter(None, allowed))}, not {getattr(self, name)!r}"
-                )
+        """Refuse wrong types, values out of bounds, and settings that contradict each other."""
+        check_settings(self)
         if self.vllm_mode is not None and self.generator != "vllm":
             raise InputError(f"vllm_mode needs generator vllm, not {self.generator}")
-        for tracker in self.report_to:
-            if tracker not in TRACKERS:
-                raise InputError(f"report_to must name {', '.join(TRACKERS)}, not {tracker!r}")
         if self.micro_batch is not None and self.rollouts % self.micro_batch:
             raise InputError(
                 f"micro_batch must divide the {self.rollouts} rollouts of a step, prompts_per_step × group, and "
@@ -154,7 +111,7 @@ class TrainConfig:
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
-    """Return the fields of `TrainConfig` that a TOML file names, refusing others."""
+    """Read a TOML file of settings; only fields of `TrainConfig` are allowed in it."""
     try:
         with open(path, "rb") as file:
             found = tomllib.load(file)

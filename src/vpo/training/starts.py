@@ -91,13 +91,12 @@ class MazeStart:
 
     def make(self, folder: Path, answers: int) -> str:
         """The policy, built unless it is there. It learns sets of every size, so `answers` does not matter."""
-        from vpo.models.build import build_maze
+        from vpo.models.build import BuildConfig, build_maze
 
         if self.model:
             return self.model
         if not folder.is_dir():
-            build_maze(
-                folder,
+            build = BuildConfig(
                 size=self.size,
                 mazes=self.policy_mazes,
                 steps=self.policy_steps,
@@ -105,6 +104,7 @@ class MazeStart:
                 goals=True,
                 width=self.policy_width,
             )
+            build_maze(folder, build)
         return str(folder)
 
     def train_settings(self, rollouts: int) -> dict[str, Any]:

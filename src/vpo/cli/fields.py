@@ -1,0 +1,86 @@
+"""Options made from the fields of settings: name, type, default and help are the field's own."""
+
+import argparse
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from vpo.util.settings import Setting, is_setting, setting_of
+
+Options = argparse.ArgumentParser | argparse._ArgumentGroup
+
+
+def add_fields(options: Options, settings: type, names: Sequence[str]) -> None:
+    """Add an option for each of some fields of a settings dataclass.
+
+    An option that is not given leaves nothing in the namespace: the default is the dataclass's business.
+    """
+    types = get_type_hints(settings)
+    by_name = {each.name: each for each in dataclasses.fields(settings)}
+    for name in names:
+        how = _how(types[name], setting_of(by_name[name]))
+        flag = f"--{name.replace('_', '-')}"
+        options.add_argument(flag, default=argparse.SUPPRESS, help=_help(by_name[name]), **how)
+
+
+def given_fields(options: argparse.Namespace, settings: type) -> dict[str, Any]:
+    """Return the settings of a dataclass, the fields made by `setting`, that were given as options."""
+    names = {each.name for each in dataclasses.fields(settings) if is_setting(each)}
+    return {name: value for name, value in vars(options).items() if name in names}
+
+
+def names(text: str) -> list[str]:
+    """Read names with commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Read numbers with commas between them."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be numbers such as 3e-5,1e-4, not {text!r}") from None
+
+
+def integers(text: str) -> list[int]:
+    """Read integers with commas between them."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be integers such as 1,3,10, not {text!r}") from None
+
+
+READERS: dict[Any, Callable[[str], Any]] = {
+    int: int,
+    float: float,
+    str: str,
+    list[str]: names,
+    tuple[str, ...]: lambda text: tuple(names(text)),
+    tuple[float, ...]: numbers,
+}
+
+
+def _how(annotation: Any, setting: Setting) -> dict[str, Any]:
+    """Return the arguments of `add_argument` that a type asks for."""
+    if get_origin(annotation) is UnionType:  # such as int | None
+        (annotation,) = (each for each in get_args(annotation) if each is not NoneType)
+    if annotation is bool:
+        return {"action": "store_true"}
+    return {"type": READERS[annotation], "metavar": setting.metavar or "|".join(setting.choices) or "N"}
+
+
+def _help(field: dataclasses.Field[Any]) -> str:
+    """Return the help of a field with its default in brackets."""
+    setting = setting_of(field)
+    shown = _default_text(field.default) if setting.shown is None else setting.shown
+    return f"{setting.help} ({shown})".replace("%", "%%") if shown else setting.help.replace("%", "%%")
+
+
+def _default_text(default: Any) -> str:
+    if default in (None, False, "", (), dataclasses.MISSING):
+        return ""
+    if isinstance(default, tuple):
+        return ",".join(map(_default_text, default))
+    return re.sub(r"e-0(\d)", r"e-\1", f"{default:g}") if isinstance(default, float) else str(default)
