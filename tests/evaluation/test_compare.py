@@ -121,9 +121,9 @@ def test_other_rewards_are_named(tmp_path, capsys):
     scorings = [{"scorers": [{"calibration": {"range": [0, high]}}]} for high in (4.0, 4.0, 8.0)]
     runs = [make_evaluation(tmp_path / f"r{n}", n, 1, scoring=each) for n, each in enumerate(scorings)]
     assert main(["compare", *runs[:2], "--out", str(tmp_path / "out")]) == 0
-    assert "scored otherwise" not in capsys.readouterr().out
+    assert "scored differently" not in capsys.readouterr().out
     assert main(["compare", *runs, "--out", str(tmp_path / "out")]) == 0
-    assert "r2 was scored otherwise than" in (said := capsys.readouterr().out)
+    assert "r2 was scored differently from" in (said := capsys.readouterr().out)
     assert "scorers.0.calibration.range.1" in said
 
 
@@ -135,15 +135,15 @@ def test_what_is_not_whole_is_named_and_left_out(runs, tmp_path, capsys):
     given = [runs[0], str(half), runs[1], str(broken), "nowhere"]
     assert main(["compare", *given, "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
-    assert f"note: left out: {half}: the run is not finished; go on with it: vpo train --resume {half}" in said
+    assert f"note: left out: {half}: the run is not finished: resume it with `vpo train --resume {half}`" in said
     assert f"note: left out: {broken / FACTS}: the file is not JSON" in said
-    assert "note: left out: nowhere: there is no such run, folder or pool" in said
+    assert "note: left out: no such run, folder or pool: nowhere" in said
     found = json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert main(["compare", *runs, "--out", str(tmp_path / "alone")]) == 0
     alone = json.loads((tmp_path / "alone" / "comparison.json").read_text())
     assert found["measures"] == alone["measures"]
     assert len(found["notes"]) == len(alone["notes"]) + 3
-    assert "left out: nowhere" in (tmp_path / "out" / "report.html").read_text()
+    assert "left out: no such run, folder or pool: nowhere" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_the_points_of_the_curves_are_the_numbers_of_the_table(runs):
@@ -174,21 +174,23 @@ def test_an_evaluation_is_not_overwritten_unless_asked_and_is_whole_or_absent(ru
     from vpo.evaluation.eval_folder import check_free
 
     folder = tmp_path / "grpo"
-    with pytest.raises(ValueError, match="there is an evaluation already: choose another folder with --out, or give"):
+    with pytest.raises(
+        ValueError, match="has an evaluation: choose another folder with --out, or replace it with --overwrite"
+    ):
         check_free(folder, overwrite=False)
     check_free(folder, overwrite=True)
     with pytest.raises(ValueError, match="a pool must hold 1 or more rows"):
         write_pool(new_pool_path(folder), [])
     assert not (folder / FACTS).exists()
-    with pytest.raises(ValueError, match="there is an evaluation already"):  # its pool is there
+    with pytest.raises(ValueError, match="has an evaluation"):  # its pool is there
         check_free(folder, overwrite=False)
     assert main(["compare", str(folder)]) == 2
-    assert f"{folder}: there is no evaluation here; make one: vpo eval {folder}" in capsys.readouterr().err
+    assert f"{folder} has no evaluation: make one with `vpo eval {folder}`" in capsys.readouterr().err
 
 
 def test_what_is_not_there_is_said(capsys):
     assert main(["compare", "nowhere"]) == 2
-    assert capsys.readouterr().err == "vpo: error: nowhere: there is no such run, folder or pool\n"
+    assert capsys.readouterr().err == "vpo: error: no such run, folder or pool: nowhere\n"
 
 
 def test_many_runs_have_a_row_each(runs, tmp_path, capsys):

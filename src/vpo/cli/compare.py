@@ -31,13 +31,13 @@ def run(options: argparse.Namespace) -> int:
     """Compare runs, draw, and print the table and where the page and the pictures are."""
     from vpo.evaluation.compare import compare
     from vpo.evaluation.comparison_text import comparison_data, comparison_text, short_names
-    from vpo.evaluation.eval_folder import oracle_of, read_whole, scoring_notes, shared_target
+    from vpo.evaluation.eval_folder import oracle_of, read_complete, scoring_notes, shared_target
     from vpo.report.curves import curves_of, draw_curves
     from vpo.report.page import write_page
     from vpo.report.page_data import page_data
     from vpo.util.files import command_line, write_json, write_text
 
-    evaluations, wrong = read_whole(options.runs)
+    evaluations, wrong = read_complete(options.runs)
     target = target_of(options) or shared_target(evaluations)
     oracle = oracle_of(evaluations, target)
     found = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)

@@ -6,7 +6,7 @@ from vpo.evaluation.decompose import ALL, HAND, MERGED, PAIR, SCALAR, SPLIT, VAR
 from vpo.evaluation.number_text import interval_text
 from vpo.util.text import aligned
 
-# Pairs that a terminal shows: those that cost least to merge, and the one that costs most; all are in the JSON.
+# Pairs that a terminal shows: this many that cost least to merge, and the one that costs most; all are in the JSON.
 CHEAP_PAIRS = 2
 
 KINDS = {
@@ -19,47 +19,47 @@ KINDS = {
 }
 
 
-def decomposition_text(found: Decomposition) -> str:
-    """Return the sets of objectives with what each would give, and what to do."""
-    if not found.applies:
-        return recommendation(found)
-    pairs = [each for each in found.proposals if each.kind == PAIR]
+def decomposition_text(sets: Decomposition) -> str:
+    """A table of the proposed sets of objectives, the sums, and the recommendation."""
+    if not sets.applies:
+        return recommendation(sets)
+    pairs = [each for each in sets.proposals if each.kind == PAIR]
     left_out = pairs[CHEAP_PAIRS:-1]
     rows = [["which objectives?", "D", "effective rank", "headroom", "needs a set", "verdict"]]
-    rows += [_row(each) for each in found.proposals if each not in left_out]
+    rows += [_row(each) for each in sets.proposals if each not in left_out]
     lines = aligned(rows)
-    for each in found.sums:
+    for each in sets.sums:
         lines.append(f"sum of others      {each.objective} = {_mix(each.parts)} (explains {each.explained:.1%})")
     if left_out:
         lines.append(f"({len(left_out)} more pairs that were tried are in --json)")
     lines.append("(needs a set: of what choosing well gains; more of it is more to train for, not a better reward)")
-    return "\n".join([*lines, "", recommendation(found)])
+    return "\n".join([*lines, "", recommendation(sets)])
 
 
-def recommendation(found: Decomposition) -> str:
-    """Return what to do, in one sentence."""
-    if not found.applies:
-        reason = "none varies over the answers of a problem" if found.constant else "they differ between problems"
+def recommendation(sets: Decomposition) -> str:
+    """What to do, in one sentence."""
+    if not sets.applies:
+        reason = "none varies over the answers of a problem" if sets.constant else "they differ between problems"
         return f"Objectives: {reason}, so nothing can be said about which to use."
-    use = found.proposal(found.recommended or ALL)
+    use = sets.proposal(sets.recommended or ALL)
     needs = f"{use.relative_headroom.mean:.0%} of what choosing well gains needs a set"
     names = ", ".join(use.objectives)
     if len(use.objectives) == 1:
-        return f"Objectives: {_changes(found)}what is left is {names}, a scalar reward: use grpo or max_at_k."
+        return f"Objectives: {_changes(sets)}what is left is {names}, a scalar reward: use grpo or max_at_k."
     if use.verdict == "no":
         return f"Objectives: a single sum will do: with {names} kept apart, only {needs}."
     if use.kind == ALL:
         alone = "none is constant, repeats another or adds others up"
         return f"Objectives: keep all {len(use.objectives)}: {alone}, and {needs}."
-    return f"Objectives: {_changes(found)}use {names}: {needs}."
+    return f"Objectives: {_changes(sets)}use {names}: {needs}."
 
 
-def _changes(found: Decomposition) -> str:
-    """Return what is done to get from all objectives to the recommended ones."""
-    verb = "varies" if len(found.constant) == 1 else "vary"
-    done = [f"drop {_listed(found.constant)}, which never {verb}"] if found.constant else []
-    done += [f"merge {_listed(group)}, which say the same" for group in found.groups]
-    done += [f"drop {each.objective}, which {_listed(tuple(each.parts))} add up to" for each in found.sums]
+def _changes(sets: Decomposition) -> str:
+    """The steps from all objectives to the recommended ones."""
+    verb = "varies" if len(sets.constant) == 1 else "vary"
+    done = [f"drop {_listed(sets.constant)}, which never {verb}"] if sets.constant else []
+    done += [f"merge {_listed(group)}, which say the same" for group in sets.groups]
+    done += [f"drop {each.objective}, which {_listed(tuple(each.parts))} add up to" for each in sets.sums]
     return "".join(f"{each}; " for each in done)
 
 
@@ -68,7 +68,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def name_of(proposal: Proposal) -> str:
-    """Return what a set is, in a few words."""
+    """A set in a few words."""
     if proposal.kind == PAIR:
         return f"{_listed(proposal.merged[0])} merged"
     return KINDS[proposal.kind] + (f": {', '.join(proposal.objectives)}" if proposal.kind == HAND else "")

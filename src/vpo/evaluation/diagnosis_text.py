@@ -1,5 +1,7 @@
 """Diagnoses of a reward as text for a terminal."""
 
+from collections.abc import Iterator
+
 from vpo.evaluation.diagnose import Diagnosis
 from vpo.evaluation.number_text import interval_text, number_text
 
@@ -16,35 +18,50 @@ VERDICTS = {
 ONE_ANSWER = "Verdict: none. With one answer a problem there is nothing to compare: sample a pool of 10 or more."
 
 
-def diagnosis_text(found: Diagnosis) -> str:
-    """Return a diagnosis in plain words."""
-    dimensions = f"{found.dimensions:g}" if found.objectives else f"{found.dimensions:.1f}"
-    names = f": {', '.join(found.objectives)}" if found.objectives else ", different from problem to problem"
-    *shares, rest = found.shares
+def diagnosis_text(diagnosis: Diagnosis) -> str:
+    """The numbers of a diagnosis, objectives worth a look, and the verdict."""
+    needs = f"{diagnosis.relative_headroom:.0%}"
+    verdict = ONE_ANSWER if diagnosis.answers == 1 else VERDICTS[diagnosis.verdict].format(needs=needs)
+    rows = [*_reward_rows(diagnosis), *_objective_rows(diagnosis)]
+    return "\n".join([_pool_line(diagnosis), "", *(f"{name:18} {text}" for name, text in rows), "", verdict])
+
+
+def _pool_line(diagnosis: Diagnosis) -> str:
+    objectives = diagnosis.objectives
+    names = f": {', '.join(objectives)}" if objectives else ", different from problem to problem"
+    return (
+        f"{diagnosis.path}: {diagnosis.problems} problems, {diagnosis.answers:g} answers each, "
+        f"{_dimensions(diagnosis)} objectives{names}"
+    )
+
+
+def _dimensions(diagnosis: Diagnosis) -> str:
+    return f"{diagnosis.dimensions:g}" if diagnosis.objectives else f"{diagnosis.dimensions:.1f}"
+
+
+def _reward_rows(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    *shares, rest = diagnosis.shares
     listed = ", ".join(f"{share:.0%}" for share in shares if share >= 0.005)
-    lines = [
-        f"{found.path}: {found.problems} problems, {found.answers:g} answers each, {dimensions} objectives{names}",
-        "",
-        f"effective rank     {found.effective_rank:.2f} of {dimensions}",
-        f"simplex shares     {listed}" + (f", the rest {rest:.0%}" if rest >= 0.005 else ""),
-        f"                   (of all weightings, won by the best answer of a problem, the second, …; "
-        f"{found.winners:.1f} win somewhere)",
-        f"an average answer  {found.average:.3f}  (its score, averaged over all weightings)",
-        f"the best answer    {found.single:.3f}  (the one that is best under the target)",
-        f"an ideal set       {found.ideal:.3f}  (E_w[max] of all answers)",
-        f"headroom           {interval_text(found.headroom)}: {found.relative_headroom:.0%} of what choosing well "
-        "gains needs a set",
-    ]
-    if found.distinct < 3:
-        lines.append(
-            f"note               the pool has only {found.distinct:.1f} different score vectors a problem; sample one "
-            "from the\n                   untrained policy, at temperature 1, for a fair verdict"
+    yield "effective rank", f"{diagnosis.effective_rank:.2f} of {_dimensions(diagnosis)}"
+    yield "simplex shares", listed + (f", the rest {rest:.0%}" if rest >= 0.005 else "")
+    won = "of all weightings, won by the best answer of a problem, the second, …"
+    yield "", f"({won}; {diagnosis.winners:.1f} win somewhere)"
+    yield "an average answer", f"{diagnosis.average:.3f}  (its score, averaged over all weightings)"
+    yield "the best answer", f"{diagnosis.single:.3f}  (the one that is best under the target)"
+    yield "an ideal set", f"{diagnosis.ideal:.3f}  (E_w[max] of all answers)"
+    needs = f"{diagnosis.relative_headroom:.0%} of what choosing well gains needs a set"
+    yield "headroom", f"{interval_text(diagnosis.headroom)}: {needs}"
+    if diagnosis.distinct < 3:
+        yield (
+            "note",
+            f"the pool has only {diagnosis.distinct:.1f} different score vectors a problem; sample one from the",
         )
-    for name in found.constant:
-        lines.append(f"never varies       {name}")
-    for one, other, correlation in found.same:
-        lines.append(f"says the same      {one} and {other} (correlation {number_text(correlation, '+.2f')})")
-    for one, other, correlation in found.opposed:
-        lines.append(f"opposed            {one} and {other} (correlation {number_text(correlation, '+.2f')})")
-    verdict = VERDICTS[found.verdict].format(needs=f"{found.relative_headroom:.0%}")
-    return "\n".join([*lines, "", ONE_ANSWER if found.answers == 1 else verdict])
+        yield "", "untrained policy, at temperature 1, for a fair verdict"
+
+
+def _objective_rows(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    for name in diagnosis.constant:
+        yield "never varies", name
+    for title, pairs in (("says the same", diagnosis.same), ("opposed", diagnosis.opposed)):
+        for one, other, correlation in pairs:
+            yield title, f"{one} and {other} (correlation {number_text(correlation, '+.2f')})"

@@ -1,6 +1,6 @@
-"""Evaluations: a pool of answers and what was measured of it, in the folder of a run or in one of their own.
+"""The folder of an evaluation, which may be that of a run: a pool of answers, how it was sampled, and its measures.
 
-``pool.parquet`` holds the answers, ``eval.json``, written last, how they were drawn and what they measure.
+``pool.parquet`` has the answers. ``eval.json`` has the rest; it is written last, so an evaluation with it is complete.
 """
 
 import json
@@ -21,12 +21,12 @@ POOL, FACTS = "pool.parquet", "eval.json"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A pool, and how it was drawn: the fields of `eval.json`, or nothing for a pool of other origin.
+    """A pool, and how it was sampled.
 
     Attributes:
         pool: the answers.
-        facts: the fields of `eval.json`.
-        folder: where they are, None for a pool of other origin.
+        facts: the fields of `eval.json`; none for a pool that is a file alone.
+        folder: of both; None for a pool that is a file alone.
     """
 
     pool: Pool
@@ -34,16 +34,16 @@ class Evaluation:
     folder: Path | None = None
 
     def commands(self) -> list[str]:
-        """Return the commands that made the run and the evaluation, as far as they are known."""
+        """The commands that made the run and the evaluation, as far as they are known."""
         trained = RunFolder(self.folder).notes() if self.folder else {}
         return [each["command"] for each in (trained, self.facts) if "command" in each]
 
 
 def check_free(folder: Path, *, overwrite: bool) -> None:
-    """Refuse a folder that holds an evaluation already."""
+    """Refuse a folder that has an evaluation."""
     if any((folder / name).exists() for name in (FACTS, POOL)) and not overwrite:
         raise InputError(
-            f"{folder}: there is an evaluation already: choose another folder with --out, or give --overwrite"
+            f"{folder} has an evaluation: choose another folder with --out, or replace it with --overwrite"
         )
 
 
@@ -55,61 +55,61 @@ def new_pool_path(folder: Path) -> Path:
 
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Write how a pool was drawn and what it measures, whereby the evaluation is whole."""
+    """Write eval.json, which completes the evaluation."""
     write_json(folder / FACTS, facts)
 
 
 def read_evaluation(path: str | Path) -> Evaluation:
-    """Return the evaluation in a folder, or a pool file as one."""
+    """Read the evaluation in a folder, or a pool file."""
     path = Path(path)
     if path.is_file():
         return Evaluation(read_pool(path), {})
     if not path.is_dir():
-        raise InputError(f"{path}: there is no such run, folder or pool")
+        raise InputError(f"no such run, folder or pool: {path}")
     if is_run(path) and not RunFolder(path).finished:
-        raise InputError(f"{path}: the run is not finished; go on with it: vpo train --resume {path}")
+        raise InputError(f"{path}: the run is not finished: resume it with `vpo train --resume {path}`")
     if not (path / FACTS).is_file():
-        raise InputError(f"{path}: there is no evaluation here; make one: vpo eval {path}")
+        raise InputError(f"{path} has no evaluation: make one with `vpo eval {path}`")
     return Evaluation(read_pool(path / POOL), read_facts(path), path)
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """Return how the pool in a folder was drawn, and what it measures."""
+    """Read eval.json."""
     path = folder / FACTS
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{path}: the file is not JSON ({error})") from None
     if not isinstance(facts, dict) or not {"task", "task_settings", "split", "problems", "target"} <= facts.keys():
-        raise InputError(f"{path}: this is not what vpo eval writes; make it anew: vpo eval … --overwrite")
+        raise InputError(f"{path}: the file is not from vpo eval; evaluate again with `vpo eval … --overwrite`")
     return facts
 
 
-def read_whole(paths: Iterable[str | Path]) -> tuple[list[Evaluation], list[str]]:
-    """Return the evaluations that are whole, and what is wrong with the others; refuse where none is."""
-    whole, wrong = [], []
+def read_complete(paths: Iterable[str | Path]) -> tuple[list[Evaluation], list[str]]:
+    """Read the evaluations that are complete, with the reason for each other one; refuses paths without any."""
+    complete, reasons = [], []
     for path in paths:
         try:
-            whole.append(read_evaluation(path))
+            complete.append(read_evaluation(path))
         except InputError as error:
-            wrong.append(str(error))
-    if not whole:
-        raise InputError("; ".join(wrong))
-    return whole, wrong
+            reasons.append(str(error))
+    if not complete:
+        raise InputError("; ".join(reasons))
+    return complete, reasons
 
 
 def has_own(evaluation: Evaluation, method: str) -> bool:
-    """Return whether the task of an evaluation has a method of its own, without making it, which may load models."""
+    """Whether the task's class overrides a method of `Task`; the task is not made, since that may load models."""
+    if "task" not in evaluation.facts:
+        return False
     try:
-        return "task" in evaluation.facts and getattr(find(evaluation.facts["task"]), method) is not getattr(
-            Task, method
-        )
-    except InputError:  # it is gone
+        return getattr(find(evaluation.facts["task"]), method) is not getattr(Task, method)
+    except InputError:  # the task is no longer installed
         return False
 
 
 def task_of(evaluation: Evaluation) -> Task[Any] | None:
-    """Return the task that an evaluation asked, or None for a pool of other origin, or where it is gone."""
+    """The task of an evaluation; None for a pool that is a file alone, or where the task is no longer installed."""
     facts = evaluation.facts
     try:
         return get(facts["task"], **facts["task_settings"]) if "task" in facts else None
@@ -118,7 +118,7 @@ def task_of(evaluation: Evaluation) -> Task[Any] | None:
 
 
 def shared_target(evaluations: Sequence[Evaluation]) -> Mapping[str, float] | None:
-    """Return the weighting that all evaluations report, or None where none does; refuse different ones."""
+    """The weighting that all evaluations report, or None where none does; refuses different ones."""
     targets = [each.facts["target"] for each in evaluations if "target" in each.facts]
     if any(each != targets[0] for each in targets):
         raise InputError("the runs were evaluated under different targets: choose one with --target NAME=W,…")
@@ -126,17 +126,17 @@ def shared_target(evaluations: Sequence[Evaluation]) -> Mapping[str, float] | No
 
 
 def scoring_notes(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Return a note for each evaluation whose answers were scored otherwise than those of the first that says how."""
-    said = [each for each in evaluations if "scoring" in each.facts]
+    """A note for each evaluation whose scores were made differently from those of the first that records how."""
+    recorded = [each for each in evaluations if "scoring" in each.facts]
     return [
-        f"{each.folder} was scored otherwise than {said[0].folder}, so their numbers are not of one kind: {changed}"
-        for each in said[1:]
-        if (changed := first_difference(said[0].facts["scoring"], each.facts["scoring"]))
+        f"{each.folder} was scored differently from {recorded[0].folder}, so their numbers do not compare: {changed}"
+        for each in recorded[1:]
+        if (changed := first_difference(recorded[0].facts["scoring"], each.facts["scoring"]))
     ]
 
 
 def oracle_of(evaluations: Sequence[Evaluation], target: Mapping[str, float] | None) -> dict[str, float] | None:
-    """Return the best that any answer can earn on each problem that is in all pools, where the task knows it."""
+    """The best possible score of each problem that is in all pools, where all share a task that knows it."""
     keys = ("task", "task_settings", "split")
     first = evaluations[0].facts
     if "task" not in first or any(each.facts.get(key) != first[key] for each in evaluations for key in keys):
@@ -144,11 +144,11 @@ def oracle_of(evaluations: Sequence[Evaluation], target: Mapping[str, float] | N
     task = task_of(evaluations[0]) if has_own(evaluations[0], "best") else None
     if task is None:
         return None
-    wanted = set.intersection(*(set(each.pool.problems) for each in evaluations))
+    shared = set.intersection(*(set(each.pool.problems) for each in evaluations))
     problems = task.problems(first["split"], count=max(each.facts["problems"] for each in evaluations))
     best = {
         problem.id: task.best(problem, weights_for(target, task.names_of(problem)).tolist())
         for problem in problems
-        if problem.id in wanted
+        if problem.id in shared
     }
     return {name: value for name, value in best.items() if value is not None} if None not in best.values() else None

@@ -4,7 +4,7 @@ from vpo.core.at_k import Interval
 
 
 def number_text(value: float, form: str = ".3f") -> str:
-    """A number in a format of `format`, with a true minus sign."""
+    """A number in a format of `format`, with a minus (−) in place of a hyphen."""
     return format(value, form).replace("-", "−")
 
 

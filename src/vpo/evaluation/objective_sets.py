@@ -1,4 +1,4 @@
-"""Sets of objectives made out of those of a pool: some merged, some left out, w* carried over."""
+"""Sets of objectives made from those of a pool: some merged, some left out, w* kept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ class ObjectiveSet:
     """Objectives, each a mix of those of a pool.
 
     Attributes:
-        mixes: name → what it is the mean of, objective of the pool → weight, of sum 1.
+        mixes: name → weights of the pool's objectives in it, of sum 1.
         target: w* over these objectives, or None for all alike.
     """
 
@@ -27,9 +27,9 @@ class ObjectiveSet:
         return tuple(self.mixes)
 
     def merge(self, members: Sequence[str]) -> "ObjectiveSet":
-        """Return the set with some objectives replaced by their mean, which has their weight in w*.
+        """Replace some objectives by their mean, which has their weight in w*.
 
-        Where w* is given the mean is weighted by it, so that w*·r is what it was.
+        With a target the mean is weighted by it, so that w*·r stays the same.
         """
         self._check(members)
         members = sorted(members)
@@ -47,11 +47,11 @@ class ObjectiveSet:
         return ObjectiveSet(dict(sorted(mixes.items())), target)
 
     def drop(self, name: str, onto: Mapping[str, float] | None = None) -> "ObjectiveSet":
-        """Return the set without an objective.
+        """Leave out an objective.
 
         Args:
             name: the objective.
-            onto: where its weight in w* goes: other objectives, each with what one unit of weight becomes.
+            onto: objectives that its weight in w* goes to, each with its part of one unit.
         """
         self._check([name])
         if len(self.mixes) == 1:
@@ -61,11 +61,11 @@ class ObjectiveSet:
             return replace(self, mixes=mixes)
         moved = {each: self._weight(each) + self._weight(name) * (onto or {}).get(each, 0.0) for each in mixes}
         total = sum(moved.values())
-        # What is left has no weight in w*, so nothing is known of how to weigh it.
+        # Where the rest has no weight in w*, there is no weighting of it to keep.
         return ObjectiveSet(mixes, {each: weight / total for each, weight in moved.items()} if total else None)
 
     def of(self, pool: Pool) -> Pool:
-        """Return a pool with these objectives."""
+        """The pool with these objectives in place of its own."""
         return Pool(pool.path, {name: self._of_problem(problem) for name, problem in pool.problems.items()})
 
     def _of_problem(self, problem: ProblemPool) -> ProblemPool:
@@ -84,17 +84,17 @@ class ObjectiveSet:
 
 
 def all_of(objectives: Sequence[str], target: Mapping[str, float] | None) -> ObjectiveSet:
-    """Return the objectives of a pool as they are, sorted by name, so that nothing depends on their order."""
+    """The objectives of a pool as they are, sorted by name, so that nothing depends on their order."""
     return ObjectiveSet({name: {name: 1.0} for name in sorted(objectives)}, target)
 
 
-def by_hand(whole: ObjectiveSet, *, merge: Sequence[Sequence[str]], drop: Sequence[str]) -> ObjectiveSet:
-    """Return a set with what a user named left out and merged."""
-    found = whole
+def by_hand(everything: ObjectiveSet, *, merge: Sequence[Sequence[str]], drop: Sequence[str]) -> ObjectiveSet:
+    """Leave out and merge the objectives that a user names."""
+    objectives = everything
     for name in drop:
-        found = found.drop(name)
+        objectives = objectives.drop(name)
     for members in merge:
         if len(members) < 2:
             raise InputError(f"merge must name 2 or more objectives, such as a,b, not {','.join(members)!r}")
-        found = found.merge(members)
-    return found
+        objectives = objectives.merge(members)
+    return objectives

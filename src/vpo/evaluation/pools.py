@@ -125,7 +125,7 @@ def _checked_rows(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 class _PoolBuilder:
-    """Checks rows, each by itself and against those before it, and groups them by problem."""
+    """Checks rows, separately and against those before them, and groups them by problem."""
 
     def __init__(self) -> None:
         self.problems: dict[str, _ProblemBuilder] = {}

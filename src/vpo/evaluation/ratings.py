@@ -1,6 +1,6 @@
-"""Files of ratings: several numbers a row and a column that says what was answered, read as a pool.
+"""Files of ratings, read as a pool: each row has several numbers, and a column that names its problem.
 
-The ratings of a row stand in columns of their own, or in one column `scores`, name → number. They are scaled to [0, 1]
+The ratings of a row are in columns of their own, or in one column `scores`, name → number. They are scaled to [0, 1]
 by their range in the file, so that a scale of 1 to 5 weighs no more than one of 0 to 1; higher must be better.
 """
 
@@ -19,7 +19,7 @@ from vpo.util.row_files import read_rows
 
 @dataclass(frozen=True)
 class Ratings:
-    """A file of ratings: the pool, and what 0 and 1 of each objective are in the file."""
+    """The pool, and for each objective the ratings that became 0 and 1."""
 
     pool: Pool
     ranges: Mapping[str, tuple[float, float]]
@@ -30,8 +30,8 @@ def read_ratings(path: str | Path, *, group_by: str, objectives: Sequence[str] |
 
     Args:
         path: ends in .jsonl, .jsonl.gz or .parquet.
-        group_by: the column whose value answers to the same problem share.
-        objectives: the ratings to read; all of column `scores` where they are not named.
+        group_by: the column whose value is the same in all answers to a problem.
+        objectives: the ratings to read; by default all of column `scores`.
     """
     path = Path(path)
     pool = pool_of_rows(path, _as_answers(path, group_by, objectives))
@@ -44,13 +44,13 @@ def read_ratings(path: str | Path, *, group_by: str, objectives: Sequence[str] |
 
 
 def _scaled(problem: ProblemPool, low_D: Floats, high_D: Floats) -> ProblemPool:
-    """Return a problem with its scores as shares of their range; one without a range is 0."""
+    """Scale scores to [0, 1] by their range; 0 where there is none."""
     width_D = np.where(high_D > low_D, high_D - low_D, 1.0)
     return replace(problem, scores_nD=(problem.scores_nD - low_D) / width_D)
 
 
 def _as_answers(path: Path, group_by: str, objectives: Sequence[str] | None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows as those of a pool, each a generation of one answer."""
+    """Read the rows as those of a pool, each a generation of one answer."""
     for line, row in read_rows(path):
         try:
             if not isinstance(row, Mapping):
@@ -68,7 +68,7 @@ def _named(row: Mapping[str, Any]) -> tuple[str, ...]:
     scores = row.get("scores")
     if not isinstance(scores, Mapping):
         raise InputError(
-            f"the row has no column 'scores', so its ratings must be named (--objectives); {_columns(row)}"
+            f"the row has no column 'scores', so its ratings must be named (--objectives); it has {', '.join(row)}"
         )
     return tuple(scores)
 
@@ -79,7 +79,3 @@ def _rating(row: Mapping[str, Any], name: str) -> Any:
     if name not in known:
         raise InputError(f"the row has no rating {name!r}: {nearest(name, known)}")
     return known[name]
-
-
-def _columns(row: Mapping[str, Any]) -> str:
-    return f"there are {', '.join(row)}"

@@ -58,10 +58,10 @@ def score_completions(task: Task[Any], completions: Iterable[Completion]) -> Ite
         answers = [answer for each in sets for answer in each]
         vectors = [vector for each in task.score_sets([each.problem for each in block], sets) for vector in each]
         results = iter(zip(vectors, task.solved_all(problems, answers, vectors), strict=True))
-        for completion, found in zip(block, sets, strict=True):
+        for completion, parsed in zip(block, sets, strict=True):
             pairs = islice(results, completion.answers)
             known = [(vector, solved) for vector, solved in pairs if vector is not None and solved is not None]
-            yield _scored(task, completion, found, known) if len(known) == completion.answers else ScoredCompletion()
+            yield _scored(task, completion, parsed, known) if len(known) == completion.answers else ScoredCompletion()
 
 
 def _scored(

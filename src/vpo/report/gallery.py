@@ -11,35 +11,35 @@ from vpo.evaluation.pools import ProblemPool
 from vpo.tasks import Task
 from vpo.util.errors import InputError
 
-GALLERY = 8
+PROBLEMS_SHOWN = 8
 
 
 def gallery_of(
     comparison: Comparison, evaluations: Sequence[Evaluation], objectives: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return some problems with the answers of the first pool of each group, and how to draw them if the task can."""
-    pools = [[pool.problems[name] for name in comparison.problems[:GALLERY]] for pool in comparison.pools]
+    """The first problems with the answers of the first pool of each group; empty where the pools have no texts."""
+    pools = [[pool.problems[name] for name in comparison.problems[:PROBLEMS_SHOWN]] for pool in comparison.pools]
     if all(problem.answers is None for problems in pools for problem in problems):
-        return []  # these pools have no texts
+        return []
     task, known = _drawable(evaluations)
     scenes = []
-    for place, name in enumerate(comparison.problems[:GALLERY]):
+    for index, name in enumerate(comparison.problems[:PROBLEMS_SHOWN]):
         problem = known.get(name)
-        drawn = task.scene(problem) if task and problem is not None else None
-        trace = partial(task.trace, problem) if task and drawn else None
-        runs = [answers_of(problems[place], objectives, comparison.target, trace) for problems in pools]
-        scenes.append({"problem": name, "svg": drawn, "runs": runs})
+        svg = task.scene(problem) if task and problem is not None else None
+        trace = partial(task.trace, problem) if task and svg else None
+        runs = [answers_of(problems[index], objectives, comparison.target, trace) for problems in pools]
+        scenes.append({"problem": name, "svg": svg, "runs": runs})
     return scenes
 
 
 def _drawable(evaluations: Sequence[Evaluation]) -> tuple[Task[Any] | None, dict[str, Any]]:
-    """Return the task of the first evaluation whose problems can be drawn, and those by name."""
+    """The task of the first evaluation whose problems can be drawn, and its problems by id."""
     for each in evaluations:
         task = task_of(each) if has_own(each, "scene") else None
         if task is not None:
             try:
                 problems = task.problems(each.facts["split"], count=each.facts["problems"])
-            except InputError:  # its data is gone
+            except InputError:  # its data is no longer there
                 continue
             return task, {problem.id: problem for problem in problems}
     return None, {}
@@ -51,7 +51,7 @@ def answers_of(
     target: Mapping[str, float] | None,
     trace: Callable[[str], str] | None,
 ) -> list[dict[str, Any]]:
-    """Return the answers to a problem with their scores, and lines over its scene."""
+    """The answers to a problem with their scores and their paths over its picture."""
     scores_nD = problem.scores_of(objectives)
     values_n = scores_nD @ weights_for(target, objectives)
     texts = problem.answers or (None,) * len(values_n)

@@ -1,11 +1,11 @@
-"""The tables of the page as Markdown, to be pasted where there are no pages."""
+"""The tables of the page as Markdown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 def markdown(tables: Sequence[Mapping[str, Any]]) -> str:
-    """Return tables, as `vpo.report.page_data` makes them, each under its title."""
+    """Tables, as `vpo.report.page_tables` makes them, each under its title."""
     return "\n\n".join(f"### {table['title']}\n\n{_table(table['head'], table['rows'])}" for table in tables) + "\n"
 
 

@@ -1,10 +1,10 @@
 "use strict";
-// Draws the page out of the JSON it carries. Every point keeps its numbers in data- attributes, for people who look.
+// Draws the page from the JSON inside it. Every point has its numbers in data- attributes, for tests and scripts.
 const data = JSON.parse(document.getElementById("data").textContent);
 const colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#A6761D", "#808080", "#E7298A"];
 const colour = (run) => colours[run % colours.length];
 const dashes = (run) => ["none", "6 3", "2 3"][Math.floor(run / colours.length) % 3];
-const bands = data.runs.length <= 4; // more of them hide each other; the tables have them all
+const bands = data.runs.length <= 4; // more would hide each other; the tables have all intervals
 const hidden = new Set();
 
 function element(tag, attributes = {}, ...children) {
@@ -74,26 +74,26 @@ function plot(title, lines, { log = false, xLabel = "", yLabel = "", marks = fal
 function ticks(from, to, count) {
   const rough = (to - from) / count, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((each) => each * power >= rough) * power;
-  const found = [];
-  for (let at = Math.ceil(from / step); at * step <= to + 1e-12; at++) found.push(at * step);
-  return found;
+  const values = [];
+  for (let at = Math.ceil(from / step); at * step <= to + 1e-12; at++) values.push(at * step);
+  return values;
 }
 function logTicks(from, to) {
-  const found = [];
+  const values = [];
   for (let power = -3; power < 9; power++)
-    for (const each of [1, 3]) if (each * 10 ** power >= from * 0.999 && each * 10 ** power <= to * 1.001) found.push(each * 10 ** power);
-  return found;
+    for (const each of [1, 3]) if (each * 10 ** power >= from * 0.999 && each * 10 ** power <= to * 1.001) values.push(each * 10 ** power);
+  return values;
 }
 
 function showLegend() {
   const legend = document.getElementById("legend");
-  data.runs.forEach((run, place) => {
+  data.runs.forEach((run, index) => {
     const box = element("input", { type: "checkbox", checked: "" });
     box.addEventListener("change", () => {
-      box.checked ? hidden.delete(place) : hidden.add(place);
+      box.checked ? hidden.delete(index) : hidden.add(index);
       hide();
     });
-    legend.append(element("label", {}, box, element("i", { style: `background:${colour(place)}` }), run.name));
+    legend.append(element("label", {}, box, element("i", { style: `background:${colour(index)}` }), run.name));
   });
 }
 function hide() {
@@ -105,9 +105,9 @@ function showBest() {
   if (!data.runs.some((run) => run.curves.length)) return section.remove();
   const panels = section.querySelector(".panels");
   for (const by of ["answers", "generations", "tokens"]) {
-    const lines = data.runs.flatMap((run, place) => {
+    const lines = data.runs.flatMap((run, index) => {
       const curve = run.curves.find((each) => each.by === by);
-      return curve ? [{ run: place, x: curve.budgets, y: curve.mean, low: curve.low, high: curve.high }] : [];
+      return curve ? [{ run: index, x: curve.budgets, y: curve.mean, low: curve.low, high: curve.high }] : [];
     });
     if (lines.length) panels.append(plot(`by ${by}`, lines, { log: true, xLabel: by, yLabel: "best@k" }));
   }
@@ -121,7 +121,7 @@ function showSearch() {
     section.querySelector(".panels").append(plot(`by ${unit}`, lines, { log: true, xLabel: unit, yLabel: "solved" }));
   }
   for (const family of data.search.families) {
-    const holder = element("div", { "data-run": family.run }, element("h3", {}, `${data.runs[family.run].name}: the family of ${family.case}`));
+    const holder = element("div", { "data-run": family.run }, element("h3", {}, `${data.runs[family.run].name}: how ${family.case} was solved`));
     const panels = element("div", { class: "panels" }, tree(family));
     for (const each of family.members.filter((member) => member.ancestor)) {
       const panel = element("div", { class: "panel" }, element("h3", {}, `iteration ${each.iteration + 1}, ${each.operator}: ${short(each.value)}`));
@@ -135,7 +135,7 @@ function showSearch() {
     section.querySelector(".families").append(holder);
   }
 }
-// Every candidate by iteration and value, with a line from its parent; those that led to the solution are strong.
+// Every candidate by iteration and value, with a line from its parent; ancestors of the solution are opaque.
 function tree({ run, members }) {
   const [width, height, left, bottom, top, right] = [380, 250, 44, 34, 8, 10];
   const last = Math.max(...members.map((each) => each.iteration), 1);
@@ -165,7 +165,7 @@ function showFront() {
   if (data.objectives.length < 2) return section.remove();
   const pairs = data.fronts.map((front) => front.objectives);
   const choice = element("select", { "aria-label": "objectives" });
-  pairs.forEach(([x, y], place) => choice.append(element("option", { value: place }, `${x} and ${y}`)));
+  pairs.forEach(([x, y], index) => choice.append(element("option", { value: index }, `${x} and ${y}`)));
   const draw = () => {
     const front = data.fronts[+choice.value];
     const lines = front.runs.map((points, run) => ({ run, x: points.map((p) => p[0]), y: points.map((p) => p[1]) }));
@@ -181,11 +181,11 @@ function showFront() {
 
 function showPositions() {
   const section = document.getElementById("positions");
-  const sets = data.runs.map((run, place) => [run, place]).filter(([run]) => run.positions.length > 1);
+  const sets = data.runs.map((run, index) => [run, index]).filter(([run]) => run.positions.length > 1);
   if (!sets.length) return section.remove();
-  for (const [run, place] of sets) {
+  for (const [run, index] of sets) {
     const rows = run.positions.map((each, at) => [at + 1, ...each.mean, each.wins]);
-    const panel = element("div", { class: "panel", "data-run": place }, element("h3", {}, run.name), table(["answer", ...data.objectives, "best of its set"], rows));
+    const panel = element("div", { class: "panel", "data-run": index }, element("h3", {}, run.name), table(["answer", ...data.objectives, "best of its set"], rows));
     section.querySelector(".panels").append(panel);
   }
 }
@@ -195,7 +195,7 @@ function showTraining() {
   const names = [...new Set(data.runs.flatMap((run) => Object.keys(run.training)))].filter((name) => name !== "step");
   if (!names.length) return section.remove();
   for (const name of names) {
-    const lines = data.runs.flatMap((run, place) => (run.training[name] ? [{ run: place, x: run.training.step, y: run.training[name] }] : []));
+    const lines = data.runs.flatMap((run, index) => (run.training[name] ? [{ run: index, x: run.training.step, y: run.training[name] }] : []));
     section.querySelector(".panels").append(plot(name, lines, { xLabel: "step" }));
   }
 }
@@ -205,7 +205,7 @@ function showGallery() {
   if (!data.gallery.length) return section.remove();
   const most = Math.max(...data.gallery.flatMap((each) => each.runs.map((run) => run.length)));
   const choice = element("select", { "aria-label": "problem" });
-  data.gallery.forEach((each, place) => choice.append(element("option", { value: place }, each.problem)));
+  data.gallery.forEach((each, index) => choice.append(element("option", { value: index }, each.problem)));
   const slider = element("input", { type: "range", min: 1, max: most, value: Math.min(5, most), "aria-label": "k" });
   const count = element("output");
   const draw = () => {
@@ -290,6 +290,6 @@ showGallery();
 showTables();
 for (const command of data.commands) document.querySelector("#commands div").append(element("p", {}, element("code", {}, command)));
 for (const [section, command] of Object.entries(data.figure_commands)) {
-  const place = document.getElementById(section);
-  if (place) place.append(element("p", {}, "made by ", element("code", {}, command)));
+  const shown = document.getElementById(section);
+  if (shown) shown.append(element("p", {}, "made by ", element("code", {}, command)));
 }

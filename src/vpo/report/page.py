@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs nothing else, no network either."""
+"""The page: one HTML file that needs no other file and no network."""
 
 import html
 import json
@@ -12,7 +12,7 @@ from vpo.util.files import write_text
 
 
 def write_page(path: Path, data: Mapping[str, Any]) -> None:
-    """Write the page of some data."""
+    """Write the page with its data, from `page_data` or `search_page`, inside."""
     parts = {name: (files("vpo.report") / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
     # Inside a script "<" can only be written so; JSON takes it.
     embedded = json.dumps(data, allow_nan=False).replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""What the page shows, as plain data: curves, fronts, positions, training, a gallery, tables."""
+"""The data of the page of a comparison: curves, fronts, positions, training, a gallery, tables."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -32,15 +32,15 @@ def page_data(
     title: str,
     command: str,
 ) -> dict[str, Any]:
-    """Return the data of the page of a comparison.
+    """The data of the page, as JSON.
 
     Args:
-        comparison: what was measured.
+        comparison: of groups of pools.
         curves: its best@k curves, from `curves_of`.
-        evaluations: of the same groups of pools, in the same order.
+        evaluations: of the same pools, in the same order.
         names: of the groups.
         title: of the page.
-        command: what makes the page.
+        command: that makes the page.
     """
     objectives = comparison.pools[0].objectives or ()
     flat = [each for group in evaluations for each in group]
@@ -53,11 +53,11 @@ def page_data(
         "runs": [
             {
                 "name": name,
-                "curves": [asdict(curve) for curve in curves[place]],
-                "positions": positions_of(pools[place], objectives, comparison.target) if objectives else [],
-                "training": training_curves([each.folder for each in evaluations[place] if each.folder]),
+                "curves": [asdict(curve) for curve in curves[run]],
+                "positions": positions_of(pools[run], objectives, comparison.target) if objectives else [],
+                "training": training_curves([each.folder for each in evaluations[run] if each.folder]),
             }
-            for place, name in enumerate(names)
+            for run, name in enumerate(names)
         ],
         "search": None,
         "fronts": fronts,
@@ -71,7 +71,7 @@ def page_data(
 
 
 def _front(pair: tuple[str, str], pools: Sequence[Sequence[ProblemPool]]) -> dict[str, Any]:
-    """Return, for each pool, the mean scores of the answers that are best under mixes of two objectives."""
+    """For each group, the mean scores of the answers that are best under mixes of two objectives."""
     runs = []
     for problems in pools:
         points_TP2 = np.stack([_best_under_mixes(problem, pair) for problem in problems], axis=1)
@@ -80,15 +80,15 @@ def _front(pair: tuple[str, str], pools: Sequence[Sequence[ProblemPool]]) -> dic
 
 
 def _best_under_mixes(problem: ProblemPool, pair: tuple[str, str]) -> Floats:
-    """Return the two scores of the best answer under each mix, (T, 2)."""
+    """The two scores of the best answer under each mix, (T, 2)."""
     scores_n2 = problem.scores_of(pair)
     best_T = (scores_n2 @ np.stack([MIXES, 1 - MIXES])).argmax(axis=0)
-    found: Floats = scores_n2[best_T]
-    return found
+    best_T2: Floats = scores_n2[best_T]
+    return best_T2
 
 
 def _widest(fronts: Sequence[Mapping[str, Any]]) -> int:
-    """Return the place of the pair of objectives between which there is most to choose."""
+    """The index of the pair of objectives whose front spans the largest area."""
     spans = [np.ptp(np.asarray(front["runs"]).reshape(-1, 2), axis=0).prod() for front in fronts]
     return int(np.argmax(spans)) if spans else 0
 
@@ -96,7 +96,7 @@ def _widest(fronts: Sequence[Mapping[str, Any]]) -> int:
 def positions_of(
     problems: Sequence[ProblemPool], objectives: Sequence[str], target: Mapping[str, float] | None
 ) -> list[dict[str, Any]]:
-    """Return, for each position of a set, the mean of each objective and how often it is the best of its set."""
+    """For each position of a set, the mean of each objective and how often it is the best; none for mixed sizes."""
     sizes = {size for problem in problems for size in problem.set_sizes_N}
     if len(sizes) != 1:
         return []
@@ -106,12 +106,13 @@ def positions_of(
     )
     values_nM = scores_nMD @ weights_for(target, objectives)
     best_nM = values_nM >= values_nM.max(axis=1, keepdims=True) - 1e-9
-    wins_M = (best_nM / best_nM.sum(axis=1, keepdims=True)).mean(axis=0)  # those that are equally good share it
-    return [{"mean": scores_nMD[:, place].mean(axis=0).tolist(), "wins": float(wins_M[place])} for place in range(size)]
+    wins_M = (best_nM / best_nM.sum(axis=1, keepdims=True)).mean(axis=0)  # ties share the win
+    means_MD = scores_nMD.mean(axis=0)
+    return [{"mean": mean_D.tolist(), "wins": float(wins)} for mean_D, wins in zip(means_MD, wins_M, strict=True)]
 
 
 def training_curves(folders: Sequence[Path]) -> dict[str, list[float | None]]:
-    """Return the metrics of training worth a curve, averaged over runs, and over steps where there are many."""
+    """Training metrics by step, averaged over runs, and over neighbouring steps where there are many."""
     runs = [Run(folder).steps() for folder in folders if Run(folder).metrics.is_file()]
     steps = min((len(rows) for rows in runs), default=0)
     if not steps:
@@ -123,14 +124,14 @@ def training_curves(folders: Sequence[Path]) -> dict[str, list[float | None]]:
     def curve(name: str) -> list[float | None]:
         return [_mean([rows[at].get(name) for rows in runs for at in each]) for each in bins]
 
-    found = {name.removeprefix("vpo/").removeprefix("objective/").replace("_", " "): curve(name) for name in names}
+    curves = {name.removeprefix("vpo/").removeprefix("objective/").replace("_", " "): curve(name) for name in names}
     return {
         "step": curve("step"),
-        **{name: values for name, values in found.items() if any(v is not None for v in values)},
+        **{name: values for name, values in curves.items() if any(v is not None for v in values)},
     }
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the finite numbers; None where there are none, as after a loss that ran away."""
+    """The mean of the finite numbers; None where there are none, as after a loss that diverged."""
     finite = [value for value in values if value is not None and math.isfinite(value)]
     return round(float(np.mean(finite)), 5) if finite else None
