@@ -21,8 +21,9 @@ from vpo.util.errors import InputError
 G, LONGEST = 4, 12
 SPLIT, WHOLE = 3, 4  # groups over two processes: of three the second is split
 CHARACTERS = "abcdeX48!"
-CASES = [(name, SPLIT) for name in (*METHODS, "vpo_anchored, λ")]
-CASES += [(name, WHOLE) for name in ("grpo", "gdpo", "max_at_k", "random_weighting", "vpo", "vpo_anchored")]
+OWN = ["tests.engines.own_methods:Worst", "tests.engines.own_methods:Lead"]
+CASES = [(name, SPLIT) for name in (*METHODS, "vpo_anchored, λ", *OWN)]
+CASES += [(name, WHOLE) for name in ("grpo", "gdpo", "max_at_k", "random_weighting", "vpo", "vpo_anchored", *OWN)]
 SEED = 7
 
 
