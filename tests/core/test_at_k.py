@@ -32,8 +32,8 @@ def test_several_k_and_many_pools_at_once():
     scores = np.random.default_rng(0).random((3, 5, 30))
     together = best_at_k(scores, [1, 10, 30])
     assert together.shape == (3, 5, 3)
-    for place, k in enumerate([1, 10, 30]):
-        np.testing.assert_allclose(together[..., place], best_at_k(scores, k), atol=1e-14)
+    for index, k in enumerate([1, 10, 30]):
+        np.testing.assert_allclose(together[..., index], best_at_k(scores, k), atol=1e-14)
     np.testing.assert_allclose(together[..., 0], scores.mean(axis=-1))
     np.testing.assert_allclose(together[..., 2], scores.max(axis=-1))
 

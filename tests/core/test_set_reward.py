@@ -62,7 +62,7 @@ def test_it_scales_and_shifts_with_the_rewards(rewards, scale, shift):
 
 
 @given(sets(answers=st.just(1)), st.data())
-def test_one_answer_earns_exactly_the_mean_weighting(rewards, data):
+def test_one_answer_has_exactly_the_reward_of_the_mean_weighting(rewards, data):
     objectives = rewards.shape[1]
     assert set_reward(rewards) == pytest.approx(rewards.mean(), abs=1e-14)
     alpha = data.draw(st.lists(st.floats(0.05, 20), min_size=objectives, max_size=objectives))
@@ -118,7 +118,7 @@ def test_the_oracles_agree_with_each_other():
         assert both[0] == pytest.approx(both[1], abs=1e-12)
 
 
-def test_a_rollout_earns_the_same_in_any_batch():
+def test_a_rollout_has_the_same_reward_in_any_batch():
     """What makes VPO a plain reward: a group may be split across processes."""
     rewards = np.random.default_rng(0).random((1000, 3, 4))
     whole = set_reward(rewards).astype(np.float32)
@@ -147,7 +147,7 @@ def test_a_mask_leaves_answers_out(rewards, data):
     assert float(set_reward(torch.tensor(unread), mask=mask.tolist())) == pytest.approx(expected, abs=1e-12)
 
 
-def test_no_answer_earns_nothing_whatever_the_sign_of_the_rewards():
+def test_no_answer_has_reward_0_whatever_the_sign_of_the_rewards():
     rewards = np.full((2, 3, 4), -5.0)
     np.testing.assert_allclose(set_reward(rewards, mask=[[0, 0, 0], [1, 0, 0]]), [0, -5])
     assert set_reward(np.zeros((7, 0, 4))).tolist() == [0] * 7

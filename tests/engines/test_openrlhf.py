@@ -3,13 +3,12 @@
 import asyncio
 import importlib
 import json
-import sys
 from types import SimpleNamespace
-from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
+from tests.engines import gpu_packages
 from tests.engines.letters import letters, own_reward
 from tests.engines.plugged import (
     ANSWERS,
@@ -131,32 +130,21 @@ def test_a_sample_that_fails_leaves_no_other_waiting():
     assert isinstance(first, asyncio.CancelledError)
 
 
-STUBS = """ray ray.util ray.util.placement_group ray.util.scheduling_strategies vllm vllm.inputs vllm.utils deepspeed
-    deepspeed.ops deepspeed.ops.adam deepspeed.runtime deepspeed.runtime.zero
-    deepspeed.runtime.zero.partition_parameters torchdata torchdata.stateful_dataloader bitsandbytes optree flash_attn
-    flash_attn.bert_padding flash_attn.utils flash_attn.utils.distributed"""
-
-
 @pytest.fixture(scope="module")
 def openrlhf():
-    """The modules of OpenRLHF, with stubs for what wants a GPU, as its own tests have them."""
+    """The modules of OpenRLHF that load an agent, make samples of its outputs, and compute their advantages."""
     pytest.importorskip("openrlhf")
-    for name in ("accelerate", "datasets", "peft", "transformers"):  # they look for what is stubbed
+    for name in ("accelerate", "datasets", "peft", "transformers"):  # they look for packages that are not installed
         importlib.import_module(name)
     from transformers import PreTrainedModel, Trainer  # noqa: F401
 
-    with pytest.MonkeyPatch.context() as patch:
-        for name in STUBS.split():
-            patch.setitem(sys.modules, name, MagicMock())
-        sys.modules["ray"].remote = lambda kind=None, **_: kind or (lambda kind: kind)  # actors as they are written
+    with gpu_packages.importable():
         parts = {
             "engine": "openrlhf.trainer.ray.vllm_engine",
             "samples": "openrlhf.trainer.ppo_utils.samples_generator",
             "maker": "openrlhf.trainer.ppo_utils.experience_maker",
         }
         yield SimpleNamespace(**{short: importlib.import_module(name) for short, name in parts.items()})
-    for name in [name for name in sys.modules if name.partition(".")[0] == "openrlhf"]:
-        del sys.modules[name]  # they hold the stubs
 
 
 class Letters:
@@ -175,26 +163,26 @@ class Engine:
     """Writes the completions of each prompt in turn, the last one first."""
 
     def __init__(self, executor, count):
-        self.executor, self.count, self.asked = executor, count, dict.fromkeys(ANSWERS, 0)
+        self.executor, self.count, self.started = executor, count, dict.fromkeys(ANSWERS, 0)
 
     async def generate(self, ids, params, **_):
         prompt = "".join(map(chr, ids))
-        place = self.asked[prompt]
-        self.asked[prompt] += 1
-        await asyncio.sleep(0.01 * (4 - place))
-        text = completions(prompt, self.count)[place]
+        index = self.started[prompt]
+        self.started[prompt] += 1
+        await asyncio.sleep(0.01 * (4 - index))
+        text = completions(prompt, self.count)[index]
         output = SimpleNamespace(token_ids=[ord(letter) for letter in text], finish_reason="stop", logprobs=None)
         return SimpleNamespace(outputs=[output])
 
 
 def responses(openrlhf, file, count):
-    """Return OpenRLHF's samples of both prompts, generated at the same time in one actor."""
+    """OpenRLHF's samples of both prompts, generated at the same time in one actor."""
     engine = Engine(openrlhf.engine._load_agent_executor(str(file)), count)
-    ask = openrlhf.engine.RolloutRayActor.generate_responses
+    generate = openrlhf.engine.RolloutRayActor.generate_responses
 
     async def main():
-        asked = [
-            ask(
+        groups = [
+            generate(
                 engine,
                 prompt=prompt,
                 label=json.dumps({"solution": SOLUTIONS[prompt]}),
@@ -205,19 +193,19 @@ def responses(openrlhf, file, count):
             )
             for prompt in ANSWERS
         ]
-        return await asyncio.wait_for(asyncio.gather(*asked), 30)
+        return await asyncio.wait_for(asyncio.gather(*groups), 30)
 
     return [response for group in asyncio.run(main()) for response in group]
 
 
-def advantages_of(openrlhf, given, estimator, group=4):
-    """Return the advantages that OpenRLHF makes of responses, (P, G)."""
+def advantages_of(openrlhf, samples, estimator, group=4):
+    """The advantages that OpenRLHF makes of samples, (P, G)."""
     import torch
 
     generator = openrlhf.samples.SamplesGenerator.__new__(openrlhf.samples.SamplesGenerator)
-    experiences = [generator._process_response_into_experience(response, max_len=256) for response in given]
-    for place, experience in enumerate(experiences):
-        experience.index, experience.kl = [place], torch.zeros(experience.action_mask.shape)
+    experiences = [generator._process_response_into_experience(response, max_len=256) for response in samples]
+    for index, experience in enumerate(experiences):
+        experience.index, experience.kl = [index], torch.zeros(experience.action_mask.shape)
     maker = openrlhf.maker.RemoteExperienceMaker.__new__(openrlhf.maker.RemoteExperienceMaker)
     advantage = SimpleNamespace(estimator=estimator, gamma=1.0, lambd=1.0, no_std_norm=False)
     penalties = SimpleNamespace(clip_range=(-10, 10), overlong_buffer_len=None, stop_properly_penalty_coef=None)
@@ -234,9 +222,9 @@ def advantages_of(openrlhf, given, estimator, group=4):
 def test_openrlhf_gets_the_advantages_of_the_method(openrlhf, tmp_path, monkeypatch, name):
     monkeypatch.setattr("vpo.methods.normalize.EPSILON", 1e-9)  # what OpenRLHF adds to a spread
     file = plugin(tmp_path, name, "from vpo.engines.openrlhf import agent\nAgentExecutor = agent(reward_of_vpo)\n")
-    given = responses(openrlhf, file, method_of(name).answers)
+    samples = responses(openrlhf, file, method_of(name).answers)
     estimator = "dr_grpo" if name in ("dr_grpo", "maxrl", "max_at_k") else "group_norm"
-    found = advantages_of(openrlhf, given, estimator)
+    found = advantages_of(openrlhf, samples, estimator)
     if name == "random_weighting":  # each prompt of an actor is a step of its own
         steps = [expected(name, step=step, problems=["'first'", "'second'"]) for step in (0, 1)]
         want = np.stack([steps[0][0], steps[1][1]])

@@ -72,7 +72,7 @@ def test_a_batch_is_scored_in_one_call_and_what_is_unknown_is_counted(monkeypatc
     reward = reward_function(TASK, "vpo", problems=PROBLEMS, group=G)
     completions, names, _, valid_PG = batch(reward.method)
     inner = TASK.score_all
-    monkeypatch.setattr(TASK, "score_all", lambda *given: calls.append(given) or inner(*given))
+    monkeypatch.setattr(TASK, "score_all", lambda *args: calls.append(args) or inner(*args))
     reward(["p"] * len(names), completions, problem=names, log_metric=logged.__setitem__)
     assert len(calls) == 1
     assert len(calls[0][0]) == 3 * G * 3
@@ -105,7 +105,7 @@ def test_a_target_cannot_be_chosen():
 def test_a_trainer_goes_through(name, tmp_path):
     model = save_tiny_model(tmp_path / "model")
     reward = reward_function(TASK, name, problems=PROBLEMS, group=G)
-    inner = reward.grader.parse  # noise holds no answers: these ones are put in its place
+    inner = reward.grader.parse  # noise holds no answers: these replace it
     texts = iter(["?", "10", "01", "11"] * 100)
     reward.grader.parse = lambda text, answers: inner(text, answers) and [next(texts) for _ in range(answers)]
     kind = AnswerTrainer if get(name).per_answer else None

@@ -185,10 +185,10 @@ register(reward.observed_by(lambda *batch: BATCHES.append(batch)))
 
 
 def rows_of_mazes(file, answers):
-    """Write a data set as ms-swift wants it: messages, and a column that names the problem."""
+    """Write a data set as ms-swift takes it: messages, and a column that names the problem."""
     task = MazeTask(size=7, compact=True)
-    asked = [(task.ask(problem, answers), problem.id) for problem in task.problems("train", count=4)]
-    file.write_text("\n".join(json.dumps({"messages": messages, "problem": name}) for messages, name in asked))
+    prompts = [(task.ask(problem, answers), problem.id) for problem in task.problems("train", count=4)]
+    file.write_text("\n".join(json.dumps({"messages": messages, "problem": name}) for messages, name in prompts))
     return file
 
 

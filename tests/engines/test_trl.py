@@ -228,12 +228,12 @@ def test_prompts_ask_for_m_answers():
     assert texts[0]["prompt"].startswith("Question?\n\nGive 3 different answers")
     assert texts[0]["solution"] == "4"
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "Question?"}]
-    asked = ask_for(Dataset.from_dict({"prompt": [messages]}), 2)[0]["prompt"]
-    assert asked[0] == messages[0]
-    assert "<answer_2>" in asked[1]["content"]
+    prompt = ask_for(Dataset.from_dict({"prompt": [messages]}), 2)[0]["prompt"]
+    assert prompt[0] == messages[0]
+    assert "<answer_2>" in prompt[1]["content"]
     parts = [{"role": "user", "content": [{"type": "text", "text": "Question?"}]}]
-    asked = ask_for(Dataset.from_dict({"prompt": [parts]}), 2)[0]["prompt"]
-    assert "<answer_2>" in asked[0]["content"][1]["text"]
+    prompt = ask_for(Dataset.from_dict({"prompt": [parts]}), 2)[0]["prompt"]
+    assert "<answer_2>" in prompt[0]["content"][1]["text"]
     with pytest.raises(ValueError, match="give one split of the data set, not all of them: train"):
         ask_for(DatasetDict(train=texts), 2)
     with pytest.raises(ValueError, match="the data set must have a column prompt, and has text"):

@@ -48,7 +48,7 @@ def test_rollouts_that_are_not_valid_take_no_part(name):
     spoiled[~valid] = np.nan  # an absent reward is neither zero nor NaN: it is not read
     found = advantages(name, spoiled, valid=valid)
     assert (found[~valid] == 0).all()
-    # The same as groups that never had them; the key of a group is its place, so the first one is compared.
+    # The same as groups that never had them; the key of a group is its position, so the first one is compared.
     left = [rewards[0][valid[0]]]
     alone = advantages(name, left)
     if name == "gdpo":  # divided by another batch's spread

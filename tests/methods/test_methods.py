@@ -49,7 +49,7 @@ def test_maxrl():
     np.testing.assert_allclose(advantages("maxrl", SINGLE), [[1, 0, 0, -1]])
 
 
-def test_maxrl_is_zero_where_nothing_is_earned():
+def test_maxrl_is_zero_where_all_rewards_are_zero():
     assert advantages("maxrl", np.zeros((1, 4, 1, 2))).tolist() == [[0, 0, 0, 0]]
     assert advantages("maxrl", -SINGLE).tolist() == [[0, 0, 0, 0]]
 
@@ -96,7 +96,7 @@ def test_max_at_k_against_all_subsets(rewards, data):
     np.testing.assert_allclose(found[0], oracles.max_at_k_weights(rewards, k), atol=1e-12)
 
 
-def test_max_at_k_pays_nothing_where_all_earn_the_same():
+def test_max_at_k_is_zero_where_all_rewards_are_the_same():
     for reward in np.random.default_rng(0).random(200):  # the sums of some differ by rounding
         assert not advantages("max_at_k", np.full((1, 8, 1, 1), reward)).any()
 
@@ -171,7 +171,7 @@ def test_vpo():
     np.testing.assert_allclose(advantages("vpo", SETS), [expected], atol=1e-5)
 
 
-def test_vpo_pays_for_variety_where_multi_rlvr_does_not():
+def test_vpo_rewards_variety_and_multi_rlvr_does_not():
     variety, twice = advantages("multi_rlvr", SETS)[0][:2]
     assert variety == twice
     variety, twice = advantages("vpo", SETS)[0][:2]
@@ -187,13 +187,13 @@ def test_vpo_with_sampled_weights():
 
 def test_vpo_concentration_per_objective():
     method = get("vpo", concentration=(9.0, 1.0))
-    # E[w] = (0.9, 0.1): the specialist in objective 1 earns 0.9, half of both earns 0.5.
+    # E[w] = (0.9, 0.1): the specialist in objective 1 has 0.9, half of both has 0.5.
     found = advantages(method, SETS)[0]
     assert found[0] > found[1] > found[2]
 
 
-def test_vpo_anchored_pays_each_answer_by_itself():
-    # The first answers of SETS earn the same, 1/2 each; the others earn what the set does, as with vpo.
+def test_vpo_anchored_has_an_advantage_for_each_answer():
+    # The first answers of SETS have the same reward, 1/2; the others have that of the set, as with vpo.
     [found_GM] = advantages("vpo_anchored", SETS)
     assert (found_GM[:, 0] == 0).all()
     np.testing.assert_allclose(found_GM[:, 1], advantages("vpo", SETS)[0])
@@ -222,10 +222,10 @@ def test_vpo_anchored_by_one_reward():
     np.testing.assert_allclose(advantages(get("vpo_anchored", anchor=0.5), SETS), [expected], atol=1e-5)
 
 
-def test_vpo_anchored_earns_nothing_for_a_missing_first_answer():
+def test_vpo_anchored_with_a_missing_first_answer():
     [found_GM] = advantages("vpo_anchored", SETS, mask=[[[0, 1], [1, 1], [1, 1]]])
     assert found_GM[0, 0] < 0 < found_GM[1, 0] == found_GM[2, 0]
-    # Answer 1 is missing from rollout 0: its own part is 0 and R = 1/2, so 1/4; the others earn 1/2.
+    # Answer 1 is missing from rollout 0: its own part is 0 and R = 1/2, so 1/4; the others have 1/2.
     mask = [[[0, 1], [1, 1], [1, 1]]]
     found = advantages(get("vpo_anchored", anchor=0.5), SETS, mask=mask)
     # 1/4, 1/2, 1/2: mean 5/12; deviations −1/6, 1/12, 1/12; sample variance 1/48.
@@ -273,7 +273,7 @@ def test_no_spread_gives_exactly_zero(name):
 @pytest.mark.parametrize("name", ["multi_rlvr", "vpo", "vpo_anchored"])
 @given(rewards=arrays(np.float64, (3, 4), elements=st.floats(0, 1)), order=st.permutations(range(1, 3)))
 def test_rounding_noise_never_becomes_an_advantage(name, rewards, order):
-    """Rollouts with the same answers in another order differ in the last digits at most, and earn the same."""
+    """Rollouts with the same answers in another order differ in the last digits at most, and have the same reward."""
     group = np.stack([rewards, rewards[[0, *order]], rewards])
     assert (advantages(name, group[None]) == 0).all()
 

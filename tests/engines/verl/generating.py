@@ -1,4 +1,4 @@
-"""In the place of verl's language model: writes mazes' routes, from a list."""
+"""Stands in for verl's language model: writes routes of mazes, from a list."""
 
 import itertools
 

@@ -20,12 +20,12 @@ CASES = [*CARRIED.items(), *BY_PLUGIN.items()]
 
 
 def rollouts_of(export, unknown=()):
-    scorer, found = VerlReward(export), []
-    for place, (name, text) in enumerate(completions(export)):
-        told = scorer.score(text, "train", name, deployed=False)
-        told = {**told, "score": 0.0, "vectors": "null"} if place in unknown else told
-        found.append(read_rollout(f"group-{place // GROUP}", told, export.method.answers))
-    return found
+    scorer, rollouts = VerlReward(export), []
+    for index, (name, text) in enumerate(completions(export)):
+        info = scorer.score(text, "train", name, deployed=False)
+        info = {**info, "score": 0.0, "vectors": "null"} if index in unknown else info
+        rollouts.append(read_rollout(f"group-{index // GROUP}", info, export.method.answers))
+    return rollouts
 
 
 @pytest.mark.parametrize(("method", "settings"), CASES)
@@ -36,9 +36,9 @@ def test_advantages_are_those_of_the_library_in_any_order(method, settings, tmp_
     due = expected(export, scored(export, completions(export)), step=step)
     due = due.reshape(len(rollouts), *due.shape[2:])
     order = rng.permutation(len(rollouts))
-    found = rollout_advantages(export.reward(None), [rollouts[place] for place in order], GROUP, 7)
-    np.testing.assert_allclose(found, due[order], atol=1e-12)
-    assert np.abs(found).max() > 0.1
+    result = rollout_advantages(export.reward(None), [rollouts[index] for index in order], GROUP, 7)
+    np.testing.assert_allclose(result, due[order], atol=1e-12)
+    assert np.abs(result).max() > 0.1
 
 
 @pytest.mark.parametrize(("method", "settings"), CASES)
@@ -52,9 +52,9 @@ def test_unknown_rewards_and_lost_rollouts_take_no_part(method, settings, tmp_pa
     due = due.reshape(len(rollouts), *due.shape[2:])
     reward = export.reward(None)
     np.testing.assert_allclose(rollout_advantages(reward, rollouts, GROUP, 1), due, atol=1e-12)
-    rest = [place for place in range(len(rollouts)) if place not in unknown]
-    found = rollout_advantages(reward, [rollouts[place] for place in rest], GROUP, 1)
-    np.testing.assert_allclose(found, due[rest], atol=1e-12)
+    rest = [index for index in range(len(rollouts)) if index not in unknown]
+    result = rollout_advantages(reward, [rollouts[index] for index in rest], GROUP, 1)
+    np.testing.assert_allclose(result, due[rest], atol=1e-12)
     nothing = rollout_advantages(reward, rollouts[4:8], GROUP, 1)
     assert (nothing == 0).all()
     assert rollout_metrics(reward, rollouts)["vpo/unknown"] == 5
@@ -62,10 +62,10 @@ def test_unknown_rewards_and_lost_rollouts_take_no_part(method, settings, tmp_pa
 
 def test_objectives_are_logged_as_by_other_engines(tmp_path):
     export = exported(tmp_path / "out")
-    found = rollout_metrics(export.reward(None), rollouts_of(export))
+    logged = rollout_metrics(export.reward(None), rollouts_of(export))
     vectors = np.concatenate([each for each, _ in scored(export, completions(export))])
-    assert found["vpo/objective/gold"] == pytest.approx(vectors[:, 1].mean())
-    assert {"vpo/set_reward", "vpo/diversity", "vpo/parse_rate", "vpo/groups_without_spread"} <= found.keys()
+    assert logged["vpo/objective/gold"] == pytest.approx(vectors[:, 1].mean())
+    assert {"vpo/set_reward", "vpo/diversity", "vpo/parse_rate", "vpo/groups_without_spread"} <= logged.keys()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -80,14 +80,14 @@ def test_problems_may_differ_in_their_objectives(method, tmp_path):
     scorer, rollouts = VerlReward(read_export(tmp_path / "out")), []
     for name in names:
         for texts in sets[name]:
-            told = scorer.score(write(texts[:answers]), "train", name, deployed=False)
-            assert told["known"] == (name != "b1")
-            assert not any(key.startswith("objective/") for key in told)
-            rollouts.append(read_rollout(name, told, answers))
-    found = rollout_advantages(export.reward(None), rollouts, 3, 0)
+            info = scorer.score(write(texts[:answers]), "train", name, deployed=False)
+            assert info["known"] == (name != "b1")
+            assert not any(key.startswith("objective/") for key in info)
+            rollouts.append(read_rollout(name, info, answers))
+    result = rollout_advantages(export.reward(None), rollouts, 3, 0)
     groups = [np.stack([each.vectors for each in rollouts[start : start + 3]]) for start in (0, 3)]
     masks = [np.stack([each.mask for each in rollouts[start : start + 3]]) for start in (0, 3)]
     due = advantages(export.method, groups, mask=masks, seed=5, problems=names[:2])
-    np.testing.assert_allclose(found[:6].reshape(due.shape), due, atol=1e-12)
-    assert (found[6:] == 0).all()
+    np.testing.assert_allclose(result[:6].reshape(due.shape), due, atol=1e-12)
+    assert (result[6:] == 0).all()
     assert rollout_metrics(export.reward(None), rollouts)["vpo/unknown"] == 3

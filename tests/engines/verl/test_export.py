@@ -50,54 +50,54 @@ def test_a_stated_weighting_is_drawn_for_training_and_w_star_for_tests(tmp_path)
     task = export.get_task()
     stated = [task.ask(problem, 1, [0.25] * 4) for problem in task.problems("test", count=2)]
     assert [row["prompt"] for row in rows_of(tmp_path / "out/test.parquet")] == stated
-    # A prompt that states w* is paid for w*; one that states a drawn weighting, for that.
+    # A prompt that states w* is rewarded under w*; one that states a drawn weighting, under that.
     gold = task.gold(task.problems("test", count=2)[0])
     extra = rows_of(tmp_path / "out/test.parquet")[0]["extra_info"]
-    told = tell(tmp_path / "out", f"<answer>{gold}</answer>", extra)
-    assert told["score"] == pytest.approx(told["target"], abs=1e-6)
-    assert tell(tmp_path / "out", f"<answer>{gold}</answer>", {**extra, "deployed": False})["score"] != told["score"]
+    info = info_of(tmp_path / "out", f"<answer>{gold}</answer>", extra)
+    assert info["score"] == pytest.approx(info["target"], abs=1e-6)
+    assert info_of(tmp_path / "out", f"<answer>{gold}</answer>", {**extra, "deployed": False})["score"] != info["score"]
 
 
-def tell(folder, text, extra):
+def info_of(folder, text, extra):
     return function.compute_score("vpo/maze", text, "", extra, folder=str(folder))
 
 
 @pytest.mark.parametrize("method", CARRIED)
-def test_the_score_is_what_the_reward_function_of_any_trainer_pays(method, tmp_path):
+def test_the_score_is_what_the_reward_function_of_any_trainer_returns(method, tmp_path):
     export = exported(tmp_path / "out", method, **CARRIED[method])
     some = completions(export)
     task = export.get_task()
     reward = reward_function(task, export.method, problems=task.problems("train", count=PROBLEMS), group=GROUP, seed=5)
-    paid = reward([""] * len(some), [text for _, text in some], problem=[name for name, _ in some])
-    told = [tell(tmp_path / "out", text, {"problem": name, "split": "train"}) for name, text in some]
-    np.testing.assert_allclose([each["score"] for each in told], paid, atol=1e-7)
-    assert len(set(paid)) > 3
-    for each, (vectors, there) in zip(told, scored(export, some), strict=True):
+    rewards = reward([""] * len(some), [text for _, text in some], problem=[name for name, _ in some])
+    info = [info_of(tmp_path / "out", text, {"problem": name, "split": "train"}) for name, text in some]
+    np.testing.assert_allclose([each["score"] for each in info], rewards, atol=1e-7)
+    assert len(set(rewards)) > 3
+    for each, (vectors, exists) in zip(info, scored(export, some), strict=True):
         read, mask = function.read_vectors(each["vectors"])
         np.testing.assert_array_equal(read, vectors)
-        assert mask == there
+        assert mask == exists
         assert each["objective/gold"] == pytest.approx(vectors[:, 1].mean())
         assert all(type(value) in (float, str) for value in each.values())
-    assert len({tuple(each) for each in told}) == 1  # verl wants the same keys of all
+    assert len({tuple(each) for each in info}) == 1  # verl needs the same keys of all
 
 
 @pytest.mark.parametrize("method", [name for name in BY_PLUGIN if name != "vpo_anchored"])
 def test_the_score_that_the_plugin_does_without_is_w_star(method, tmp_path):
     export = exported(tmp_path / "out", method)
     for name, text in completions(export):
-        told = tell(tmp_path / "out", text, {"problem": name, "split": "train"})
-        assert told["score"] == pytest.approx(told["target"], abs=1e-6)
+        info = info_of(tmp_path / "out", text, {"problem": name, "split": "train"})
+        assert info["score"] == pytest.approx(info["target"], abs=1e-6)
 
 
 def test_many_threads_make_one_scorer(tmp_path):
     some = completions(exported(tmp_path / "out"))
     before = len(function._REWARDS)
     with ThreadPoolExecutor(8) as pool:
-        told = list(
-            pool.map(lambda each: tell(tmp_path / "out", each[1], {"problem": each[0], "split": "train"}), some * 4)
+        info = list(
+            pool.map(lambda each: info_of(tmp_path / "out", each[1], {"problem": each[0], "split": "train"}), some * 4)
         )
     assert len(function._REWARDS) == before + 1
-    assert told[: len(some)] == told[len(some) : 2 * len(some)]
+    assert info[: len(some)] == info[len(some) : 2 * len(some)]
 
 
 @pytest.mark.parametrize("stock", [False, True])
@@ -107,10 +107,10 @@ def test_an_unknown_reward_is_told_to_the_plugin_and_raised_to_others(stock, tmp
     (name, text), *_ = completions(export)
     if stock:
         with pytest.raises(function.UnknownRewardError, match="is not known"):
-            tell(tmp_path / "out", text, {"problem": name, "split": "train"})
+            info_of(tmp_path / "out", text, {"problem": name, "split": "train"})
     else:
-        told = tell(tmp_path / "out", text, {"problem": name, "split": "train"})
-        assert told == {"score": 0, "known": 0, "parse_rate": 1, "problem": name, "vectors": "null"}
+        info = info_of(tmp_path / "out", text, {"problem": name, "split": "train"})
+        assert info == {"score": 0, "known": 0, "parse_rate": 1, "problem": name, "vectors": "null"}
 
 
 def test_wrong_columns_are_one_line(tmp_path):

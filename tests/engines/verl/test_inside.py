@@ -81,9 +81,9 @@ def rewarded(tokenizer):
         width = max(map(len, ids))
         responses_BT = torch.full((len(ids), width), tokenizer.pad_token_id)
         mask_BT = torch.zeros(len(ids), width, dtype=torch.long)
-        for place, row in enumerate(ids):
-            responses_BT[place, : len(row)] = torch.tensor(row)
-            mask_BT[place, : len(row)] = 1
+        for index, row in enumerate(ids):
+            responses_BT[index, : len(row)] = torch.tensor(row)
+            mask_BT[index, : len(row)] = 1
         prompts_BT = torch.ones(len(ids), 2, dtype=torch.long)
         extras = [{"problem": name, "split": "train", "index": 0} for name, _ in some]
         data = DataProto.from_dict(
@@ -101,13 +101,13 @@ def rewarded(tokenizer):
             },
         )
         manager = load_reward_manager(config_of(export, folder), tokenizer)
-        told = [
-            manager.loop.run_until_complete(manager.run_single(data[place : place + 1])) for place in range(len(some))
+        info = [
+            manager.loop.run_until_complete(manager.run_single(data[index : index + 1])) for index in range(len(some))
         ]
         rewards_BT = torch.zeros(mask_BT.shape)
-        rewards_BT[torch.arange(len(some)), mask_BT.sum(1) - 1] = torch.tensor([each["reward_score"] for each in told])
+        rewards_BT[torch.arange(len(some)), mask_BT.sum(1) - 1] = torch.tensor([each["reward_score"] for each in info])
         data.batch["token_level_rewards"] = rewards_BT
-        return data, told
+        return data, info
 
     return rewarded
 
@@ -118,9 +118,9 @@ def test_the_advantages_of_verl_are_ours_but_for_epsilon(method, tmp_path, rewar
 
     folder = tmp_path / "out"
     export = exported(folder, method, stock=True, **CARRIED[method])
-    data, told = rewarded(export, folder)
+    data, info = rewarded(export, folder)
     vectors = scored(export, completions(export))
-    for each, (vectors_MD, _) in zip(told, vectors, strict=True):
+    for each, (vectors_MD, _) in zip(info, vectors, strict=True):
         assert each["reward_extra_info"]["objective/gold"] == pytest.approx(vectors_MD[:, 1].mean())
     algorithm = config_of(export, folder).algorithm
     found = compute_advantage(
@@ -135,7 +135,7 @@ def test_the_advantages_of_verl_are_ours_but_for_epsilon(method, tmp_path, rewar
     np.testing.assert_allclose(found_B, same_B, atol=2e-5)
     # With our epsilon of 1e-4, c / (s + 1e-6) and c / (s + 1e-4) differ by at most 1e-4 / s of themselves.
     ours_B = expected(export, vectors).ravel()
-    scores_PG = np.asarray([each["reward_score"] for each in told]).reshape(PROBLEMS, GROUP)
+    scores_PG = np.asarray([each["reward_score"] for each in info]).reshape(PROBLEMS, GROUP)
     spread_B = np.repeat(scores_PG.std(axis=1, ddof=1), GROUP)
     np.testing.assert_array_less(np.abs(found_B - ours_B), 1e-4 / spread_B * np.abs(ours_B) + 2e-5)
 
@@ -173,19 +173,19 @@ def trainer_of(export, folder):
 
 
 def put(queue, export, tokenizer, partition, lost=(), unknown=()):
-    """Put rollouts into the queue, in another order, with a row that only fills up, and return their places."""
+    """Put rollouts into the queue, in another order, with a row that only fills up, and return their order."""
     from transfer_queue import KVBatchMeta
     from verl.experimental.agent_loop.agent_loop import AgentLoopMetrics, AgentLoopOutput
     from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 
     scorer, keys, fields, tags, rows = VerlReward(export), [], [], [], []
     some = completions(export)
-    order = [place for place in np.random.default_rng(1).permutation(len(some)).tolist() if place not in lost]
-    for place in [*order, order[0]]:
-        name, text = some[place]
+    order = [index for index in np.random.default_rng(1).permutation(len(some)).tolist() if index not in lost]
+    for index in [*order, order[0]]:
+        name, text = some[index]
         ids = [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
-        told = scorer.score(text, "train", name, deployed=False)
-        told = {**told, "score": 0.0, "vectors": "null"} if place in unknown else told
+        info = scorer.score(text, "train", name, deployed=False)
+        info = {**info, "score": 0.0, "vectors": "null"} if index in unknown else info
         filling = len(keys) == len(order)
         output = AgentLoopOutput(
             prompt_ids=[5, 6],
@@ -193,12 +193,12 @@ def put(queue, export, tokenizer, partition, lost=(), unknown=()):
             response_mask=[0] if filling else [1] * len(ids),
             metrics=AgentLoopMetrics(),
             num_turns=2,
-            reward_score=0.0 if filling else told["score"],
-            extra_fields={"reward_extra_info": told},
+            reward_score=0.0 if filling else info["score"],
+            extra_fields={"reward_extra_info": info},
         )
-        group = "pad" if filling else f"group{place // GROUP}"
-        fields.append({**output.as_dict(), "uid": group, "session_id": place})
-        keys.append(f"{group}_{place}_0")
+        group = "pad" if filling else f"group{index // GROUP}"
+        fields.append({**output.as_dict(), "uid": group, "session_id": index})
+        keys.append(f"{group}_{index}_0")
         tags.append({"status": "success", **({"is_padding": True} if filling else {})})
         rows.append(ids)
     queue.kv_batch_put(keys=keys, fields=list_of_dict_to_tensordict(fields), tags=tags, partition_id=partition)
@@ -222,11 +222,11 @@ def test_the_plugin_s_trainer_gives_the_advantages_of_the_library(method, settin
     due = due.reshape(PROBLEMS * GROUP, *due.shape[2:])
     *rollouts, filling = found["advantages"].unbind()
     assert filling.tolist() == [0.0]
-    for place, ids, row in zip(order, rows, rollouts, strict=False):
-        earned = due[place]
+    for index, ids, row in zip(order, rows, rollouts, strict=False):
+        advantage = due[index]
         if export.method.per_answer:
-            earned = earned[answer_of_tokens(tokenizer, ids, 3, {}, export.get_task().parts)]
-        np.testing.assert_allclose(row.numpy(), np.broadcast_to(earned, len(ids)), atol=1e-5)
+            advantage = advantage[answer_of_tokens(tokenizer, ids, 3, {}, export.get_task().parts)]
+        np.testing.assert_allclose(row.numpy(), np.broadcast_to(advantage, len(ids)), atol=1e-5)
     assert np.abs(due).max() > 0.1
     assert metrics["vpo/unknown"] == 1
     assert "vpo/objective/gold" in metrics
@@ -261,19 +261,19 @@ def test_the_pipeline_of_verl_with_only_the_language_model_replaced(queue, token
     task = export.get_task()
     problems = {each.id: each for each in task.problems("train", count=PROBLEMS)}
     groups = {}
-    for place, (uid, extra) in enumerate(zip(list(found["uid"]), list(found["extra_info"]), strict=True)):
-        groups.setdefault(uid, []).append(place)
+    for index, (uid, extra) in enumerate(zip(list(found["uid"]), list(found["extra_info"]), strict=True)):
+        groups.setdefault(uid, []).append(index)
         assert extra["problem"] in problems
     responses, advantages = found["responses"].unbind(), found["advantages"].unbind()
-    for places in groups.values():
-        problem = problems[list(found["extra_info"])[places[0]]["problem"]]
-        parsed = [task.parse(tokenizer.decode(responses[place], skip_special_tokens=True), 3) for place in places]
+    for indices in groups.values():
+        problem = problems[list(found["extra_info"])[indices[0]]["problem"]]
+        parsed = [task.parse(tokenizer.decode(responses[index], skip_special_tokens=True), 3) for index in indices]
         vectors = np.asarray([task.score_all([problem] * 3, answers) for answers in parsed])
         mask = np.asarray([[answer is not None for answer in answers] for answers in parsed])
         (due_GM,) = vpo.advantages("vpo_anchored", vectors[None], mask=mask[None])
-        for place, earned in zip(places, due_GM, strict=True):
-            owners = answer_of_tokens(tokenizer, responses[place].tolist(), 3, {}, task.parts)
-            np.testing.assert_allclose(advantages[place].numpy(), earned[owners], atol=1e-5)
+        for index, advantage in zip(indices, due_GM, strict=True):
+            owners = answer_of_tokens(tokenizer, responses[index].tolist(), 3, {}, task.parts)
+            np.testing.assert_allclose(advantages[index].numpy(), advantage[owners], atol=1e-5)
     assert metrics["vpo/unknown"] == 0
 
 
