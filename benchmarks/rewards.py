@@ -1,8 +1,8 @@
-"""What it saves to score answers together, and how busy the judge keeps an endpoint; ratios of one run.
+"""Speed-up of scoring answers in one call, and the throughput of the judge; ratios of one run.
 
-1,024 answers go through a classifier with three heads and two measures of text. The classifier is tiny, so this is what
-calls cost: a large one on a CPU takes as long for a text in a batch as alone. The endpoint takes 100 ms an answer, and
-is asked by the judge and by bare connections.
+1,024 answers go through a classifier with three heads and two measures of text. The classifier is tiny, so this times
+the overhead of calls: a large one on a CPU takes as long for a text in a batch as alone. The endpoint takes 100 ms per
+answer, and gets requests from the judge and from bare connections.
 
 python benchmarks/rewards.py [--json]
 """
@@ -19,14 +19,14 @@ from multiprocessing.connection import Connection
 from random import Random
 
 from timing import seconds, show
-from vpo.rewards import Json, Length, Sample, VectorReward
-from vpo.rewards.judge import Judge, JudgeConfig
+from vpo.rewards import Classifier, Json, Judge, JudgeConfig, Length, Readability, Sample, VectorReward
+from vpo.util.errors import InputError
 
 ANSWERS = 1024
 WORDS = ["one", "of", "seven", "little", "words", "repeated", "often"]
 HEADS = ["helpful", "honest", "harmless"]
 LATENCY = 0.1  # seconds
-ROUNDS = 25  # times as many requests as are under way at once
+ROUNDS = 25  # requests per slot
 CONTENT = {"choices": [{"message": {"content": '{"answer_1": 3}'}}], "usage": {"total_tokens": 300}}
 BODY = json.dumps(CONTENT).encode()
 REPLY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
@@ -38,15 +38,15 @@ def save_classifier(folder: str) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
-    known = {word: place for place, word in enumerate(["<pad>", "<unk>", *WORDS])}
-    tokenizer = Tokenizer(models.WordLevel(known, unk_token="<unk>"))
+    vocabulary = {word: index for index, word in enumerate(["<pad>", "<unk>", *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>", model_max_length=256
     ).save_pretrained(folder)
     torch.manual_seed(0)
     shape = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2}
-    config = BertConfig(vocab_size=len(known), max_position_embeddings=256, num_labels=3, **shape)
+    config = BertConfig(vocab_size=len(vocabulary), max_position_embeddings=256, num_labels=3, **shape)
     BertForSequenceClassification(config).save_pretrained(folder)
 
 
@@ -57,10 +57,7 @@ def answers_to_score() -> list[Sample]:
 
 
 def measures() -> list[object]:
-    """Return length and readability; a format in place of the latter where textstat is not there."""
-    from vpo.rewards import Readability
-    from vpo.util.errors import InputError
-
+    """Length and readability; JSON instead of the latter where textstat is not installed."""
     try:
         return [Length("short", most=30), Readability("plain")]
     except InputError as error:
@@ -69,15 +66,13 @@ def measures() -> list[object]:
 
 
 def batched() -> list[tuple[str, float, str]]:
-    from vpo.rewards.classifier import Classifier
-
     with tempfile.TemporaryDirectory() as folder:
         save_classifier(folder)
         classifier = Classifier("quality", model=folder, heads=HEADS, calibration={"range": [-4, 4]})
-        vector = VectorReward(classifier, *measures())
+        reward = VectorReward(classifier, *measures())
         answers = answers_to_score()
-        together = seconds(lambda: vector.score(answers), repeats=7)
-        apart = seconds(lambda: [vector.score([answer]) for answer in answers], repeats=2)
+        together = seconds(lambda: reward.score(answers), repeats=7)
+        apart = seconds(lambda: [reward.score([answer]) for answer in answers], repeats=2)
     return [
         (f"answers of 5 to 40 words a second, {ANSWERS:,} together", ANSWERS / together, ""),
         ("times those one by one", apart / together, "at least 5"),
@@ -85,26 +80,26 @@ def batched() -> list[tuple[str, float, str]]:
 
 
 class Server:
-    """Answers every request after a while, and measures how many are under way."""
+    """Answers every request after LATENCY, and measures how many are in flight."""
 
     def __init__(self) -> None:
-        """Begin with none."""
-        self.under_way = self.most = 0
+        """Start with none in flight."""
+        self.in_flight = self.most = 0
         self.first = self.last = self.seconds = 0.0
 
     def change(self, by: int) -> None:
-        """Count one more under way, or one less, and what all took together."""
+        """Count one more in flight, or one less, and the sum of their times."""
         now = time.perf_counter()
-        self.seconds += self.under_way * (now - self.last)
+        self.seconds += self.in_flight * (now - self.last)
         self.first, self.last = self.first or now, now
-        self.under_way += by
-        self.most = max(self.most, self.under_way)
+        self.in_flight += by
+        self.most = max(self.most, self.in_flight)
 
-    def told(self) -> tuple[int, float]:
-        """Return the most that were under way, and the mean, and begin anew."""
-        found = self.most, self.seconds / (self.last - self.first)
+    def report(self) -> tuple[int, float]:
+        """The most that were in flight and their mean, since the last report."""
+        most_and_mean = self.most, self.seconds / (self.last - self.first)
         self.most, self.first, self.seconds = 0, 0.0, 0.0
-        return found
+        return most_and_mean
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of a connection until the client leaves."""
@@ -119,12 +114,12 @@ class Server:
         writer.close()
 
     async def run(self, pipe: Connection) -> None:
-        """Serve until nobody asks how it was any more."""
+        """Serve until the pipe is closed; each message on it is answered with a report."""
         server = await asyncio.start_server(self.answer, "127.0.0.1", 0, backlog=256)
         pipe.send(server.sockets[0].getsockname()[1])
         with suppress(EOFError):
             while await asyncio.to_thread(pipe.recv):
-                pipe.send(self.told())
+                pipe.send(self.report())
 
 
 def serve(pipe: Connection) -> None:
@@ -132,7 +127,7 @@ def serve(pipe: Connection) -> None:
 
 
 def busy(port: int, at_once: int, cache: str | None) -> tuple[float, float]:
-    """Return the share of the ideal throughput, and the milliseconds of this process for a request."""
+    """Share of the ideal throughput, and milliseconds of processor time per request."""
     address = f"http://127.0.0.1:{port}/v1"
     judge = Judge("judge", JudgeConfig(endpoint=address, model="m", rubrics={"one": "r"}, at_once=at_once, cache=cache))
     samples = [
@@ -146,7 +141,7 @@ def busy(port: int, at_once: int, cache: str | None) -> tuple[float, float]:
 
 
 async def bare(port: int, at_once: int) -> float:
-    """Return the share of the ideal throughput of connections that do nothing but send and receive."""
+    """Share of the ideal throughput of connections that only send and receive."""
     request = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 2000\r\n\r\n" + b" " * 2000
 
     async def one() -> None:
@@ -171,16 +166,16 @@ def endpoint() -> Iterator[tuple[str, float, str]]:
     for at_once in (4, 16, 32):
         with tempfile.TemporaryDirectory() as folder:
             share, milliseconds = busy(port, at_once, folder)
-        ours.send("how was it?")
+        ours.send("report")
         most, mean = ours.recv()
         assert most <= at_once
         reached = asyncio.run(bare(port, at_once))
-        ours.send("forget it")
+        ours.send("report")
         ours.recv()
-        yield f"{LATENCY * 1000:g} ms an answer, {at_once} at once: share of the ideal throughput", share, ""
+        yield f"{LATENCY * 1000:g} ms per answer, {at_once} in flight: share of the ideal throughput", share, ""
         yield "    the same of connections that only send and receive", reached, ""
-        yield f"    mean under way at the endpoint, of {at_once}; the most was {most}", mean, ""
-        yield "    ms of processor time a request", milliseconds, ""
+        yield f"    mean in flight at the endpoint, of {at_once}; the most was {most}", mean, ""
+        yield "    ms of processor time per request", milliseconds, ""
     ours.close()
     process.join(5)
 

@@ -1,4 +1,4 @@
-"""QA-Feedback as a pool: which objectives has a long answer to a question?
+"""QA-Feedback as a pool: objectives of long answers to questions.
 
     python examples/qa_feedback.py qa_feedback_dev500.jsonl.gz --out qa.jsonl
     vpo diagnose qa.jsonl
@@ -11,18 +11,18 @@ the first answer alone, spans that people marked as wrong. So there are two pool
 All four answers, with objectives that can be had for each of them (words in lower case, without punctuation):
 
 - preferred: the share of its three comparisons that people decided for it, a tie counting half;
-- covers: the share of the gold answer's words that it holds;
-- to_the_point: the share of its words that the gold answer holds;
-- grounded: the share of its runs of three words that stand so in a passage;
+- covers: the share of the gold answer's words that it contains;
+- to_the_point: the share of its words that the gold answer contains;
+- grounded: the share of its trigrams that occur in a passage;
 - short: 1 at no words, 0 at 200 or more.
 
-With --errors, the first answers, all 500 as answers to one problem, since there is one a question:
+With --errors, the first answers, all 500 as answers to one problem, since each question has one:
 
-- relevant: the share of its signs outside spans marked Irrelevant, Redundant or Incoherent;
+- relevant: the share of its characters outside spans marked Irrelevant, Redundant or Incoherent;
 - factual: the share outside spans marked Wrong-Grounding or Unverifiable;
 - complete: 1 / (1 + what it lacks), each piece of missing information counting 1.
 
-These are the three categories that the data's authors train a reward model for each.
+The authors of the data train one reward model for each of these three categories.
 """
 
 import argparse
@@ -46,45 +46,45 @@ def words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def runs(text: str) -> set[tuple[str, ...]]:
-    found = words(text)
-    return {tuple(found[start : start + 3]) for start in range(len(found) - 2)}
+def trigrams(text: str) -> set[tuple[str, ...]]:
+    sequence = words(text)
+    return {tuple(sequence[start : start + 3]) for start in range(len(sequence) - 2)}
 
 
 def shared(of: list[str], among: list[str]) -> float:
-    """Return the share of some words that others hold, each as often as it is there."""
+    """The share of some words that others contain, counted with multiplicity."""
     return (Counter(of) & Counter(among)).total() / max(1, len(of))
 
 
 def wins(preferences: list[int]) -> dict[int, float]:
-    """Return how many comparisons each answer won: 1 is for the first of a pair, 2 for the second, 0 a tie."""
-    found = dict.fromkeys(ANSWERS, 0.0)
+    """Comparisons that each answer won. A preference is 1 for the first of a pair, 2 for the second, 0 for a tie."""
+    won = dict.fromkeys(ANSWERS, 0.0)
     for pair, preference in zip(combinations(ANSWERS, 2), preferences, strict=True):
-        for place, answer in enumerate(pair, start=1):
-            found[answer] += 1.0 if preference == place else 0.5 if preference == 0 else 0.0
-    return found
+        for number, answer in enumerate(pair, start=1):
+            won[answer] += 1.0 if preference == number else 0.5 if preference == 0 else 0.0
+    return won
 
 
 def four_answers(number: int, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     gold, won = words(row["gold"]), wins(row["preference"])
-    passages = set().union(*(runs(" ".join(passage)) for passage in row["passages"]))
-    for place in ANSWERS:
-        answer = row[f"prediction {place}"]
+    passages = set().union(*(trigrams(" ".join(passage)) for passage in row["passages"]))
+    for prediction in ANSWERS:
+        answer = row[f"prediction {prediction}"]
         own = words(answer)
         scores = {
-            "preferred": won[place] / 3,
+            "preferred": won[prediction] / 3,
             "covers": shared(gold, own),
             "to_the_point": shared(own, gold),
-            "grounded": len(runs(answer) & passages) / max(1, len(runs(answer))),
+            "grounded": len(trigrams(answer) & passages) / max(1, len(trigrams(answer))),
             "short": max(0.0, 1 - len(own) / LONG),
         }
-        yield {"problem": number, "generation": place, "position": 1, "scores": scores, "answer": answer}
+        yield {"problem": number, "generation": prediction, "position": 1, "scores": scores, "answer": answer}
 
 
 def unmarked(answer: str, errors: list[dict[str, Any]], kinds: set[str]) -> float:
-    """Return the share of an answer's signs that lie in no span of some kinds."""
+    """The share of an answer's characters outside all spans of some kinds."""
     marked = {
-        place for error in errors if error["error type"] in kinds for place in range(error["start"], error["end"])
+        index for error in errors if error["error type"] in kinds for index in range(error["start"], error["end"])
     }
     return 1 - len(marked & set(range(len(answer)))) / max(1, len(answer))
 

@@ -9,7 +9,7 @@ ASK = [{"role": "user", "content": "Say hello."}]
 RUBRICS = {"brief": "Short answers are good.", "warm": "Friendly answers are good."}
 
 
-def judge(address, name="judge", **settings):
+def make_judge(address, name="judge", **settings):
     defaults = {"model": "m", "rubrics": RUBRICS, "limit": 5.0, "tries": 1, "backoff": 0.01, "at_once": 4}
     return Judge(name, JudgeConfig(endpoint=address, **{**defaults, **settings}))
 
@@ -20,12 +20,12 @@ def samples(count, **more):
 
 def sets(*answers):
     return [
-        Sample("p", ASK, each, {}, answers[:place] + answers[place + 1 :], place) for place, each in enumerate(answers)
+        Sample("p", ASK, each, {}, answers[:index] + answers[index + 1 :], index) for index, each in enumerate(answers)
     ]
 
 
 def shown_in(request):
-    """Return the answers that a request shows, by name."""
+    """The answers that a request shows, by name."""
     content = request["messages"][1]["content"]
     return json.loads(content.split("<data>\n")[1].split("\n</data>")[0])["answers"]
 

@@ -25,12 +25,14 @@ def save_classifier(folder, kind="bert", labels=None, heads=3, seed=0):
         Qwen3ForSequenceClassification,
     )
 
-    signs = ["<pad>", "<cls>", "<sep>", "<unk>", *string.printable]
-    tokenizer = Tokenizer(models.WordLevel({sign: place for place, sign in enumerate(signs)}, unk_token="<unk>"))
+    characters = ["<pad>", "<cls>", "<sep>", "<unk>", *string.printable]
+    tokenizer = Tokenizer(
+        models.WordLevel({character: index for index, character in enumerate(characters)}, unk_token="<unk>")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     special = {"pad_token": "<pad>", "cls_token": "<cls>", "sep_token": "<sep>", "unk_token": "<unk>"}
     shape = {
-        "vocab_size": len(signs),
+        "vocab_size": len(characters),
         "hidden_size": 32,
         "intermediate_size": 32,
         "num_hidden_layers": 2,

@@ -35,9 +35,9 @@ def files(tmp_path):
 
 def test_the_spread_and_what_is_cut_off(files, capsys):
     assert main([*files("a", "abc", "abcdef", ""), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    size, short = found["objectives"]
-    assert found["answers"] == 4
+    result = json.loads(capsys.readouterr().out)
+    size, short = result["objectives"]
+    assert result["answers"] == 4
     assert size == {
         "name": "size",
         "abstained": 0,
@@ -50,7 +50,7 @@ def test_the_spread_and_what_is_cut_off(files, capsys):
         "most": 1.0,
     }
     assert (short["clipped"], short["mean"]) == (None, 1.0)
-    assert found["scoring"]["scorers"][0]["calibration"] == {"size": {"range": [0.0, 4.0]}}
+    assert result["scoring"]["scorers"][0]["calibration"] == {"size": {"range": [0.0, 4.0]}}
 
 
 def test_a_reward_that_abstains_is_said(files, capsys):

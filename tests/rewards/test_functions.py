@@ -87,7 +87,7 @@ def test_the_functions_of_a_file_share_what_it_loads(tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "mine.py").write_text(f"model = ['{folder}']\ndef one(): ...\ndef two(): ...\n")
     one, two, other = (
-        load_function(f"{tmp_path}/{place}") for place in ("a/mine.py:one", "a/mine.py:two", "b/mine.py:one")
+        load_function(f"{tmp_path}/{location}") for location in ("a/mine.py:one", "a/mine.py:two", "b/mine.py:one")
     )
     assert one.__globals__["model"] is two.__globals__["model"]
     assert other.__globals__["model"] == ["b"]
@@ -95,7 +95,7 @@ def test_the_functions_of_a_file_share_what_it_loads(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "message"),
+    ("location", "message"),
     [
         ("polite", "must be file.py:NAME or module:NAME"),
         ("nowhere.py:polite", "nowhere.py: no such file"),
@@ -105,11 +105,11 @@ def test_the_functions_of_a_file_share_what_it_loads(tmp_path):
         ("EXITS.py:polite", "cannot be loaded .SystemExit: 3"),
     ],
 )
-def test_what_is_no_function_is_refused(place, message, tmp_path):
+def test_what_is_no_function_is_refused(location, message, tmp_path):
     (tmp_path / "exits.py").write_text("raise SystemExit(3)")
-    place = place.replace("EXITS.py", str(tmp_path / "exits.py"))
+    location = location.replace("EXITS.py", str(tmp_path / "exits.py"))
     with pytest.raises(ValueError, match=message):
-        FunctionReward("polite", function=place)
+        FunctionReward("polite", function=location)
 
 
 def test_a_function_of_whole_completions_is_refused():

@@ -1,4 +1,4 @@
-"""What a judge is asked, what it says, and how its replies are read."""
+"""Prompts of a judge, its scores, and how its replies are parsed."""
 
 import json
 import warnings
@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("openai")
 
-from tests.rewards.judged import ASK, RUBRICS, fine, judge, samples, sets, shown_in
+from tests.rewards.judged import ASK, RUBRICS, fine, make_judge, samples, sets, shown_in
 from tests.search.endpoint import endpoint
 from vpo.rewards.judge.prompts import JudgePrompt, ordered
 from vpo.rewards.scorer import Sample
@@ -19,35 +19,35 @@ pytestmark = pytest.mark.filterwarnings("ignore:reward")  # each reason is said 
 
 def test_each_persona_scores_each_answer_on_its_scale():
     with endpoint(fine) as (address, seen):
-        asked = judge(address)
-        found = asked.score([Sample("p", ASK, text) for text in ("a", "abc", "abcde")])
-    assert found == [(0.0, 1.0), (0.5, 1.0), (1.0, 1.0)]  # (1, 3, 5 − 1) / 4
-    assert asked.names == ("brief", "warm")
+        judge = make_judge(address)
+        scores = judge.score([Sample("p", ASK, text) for text in ("a", "abc", "abcde")])
+    assert scores == [(0.0, 1.0), (0.5, 1.0), (1.0, 1.0)]  # (1, 3, 5 − 1) / 4
+    assert judge.names == ("brief", "warm")
     assert len(seen) == 6
     assert {request["temperature"] for request in seen} == {0}
     assert {request["response_format"]["type"] for request in seen} == {"json_schema"}
-    assert not asked.failures
-    assert (asked.client.budget.requests, asked.client.budget.tokens) == (6, 72)
-    assert asked.score([]) == []
+    assert not judge.failures
+    assert (judge.client.budget.requests, judge.client.budget.tokens) == (6, 72)
+    assert judge.score([]) == []
 
 
 def test_it_says_what_it_is_and_not_where():
-    told = judge("http://me:secret@127.0.0.1:9/v1", scale=[0, 10], together=True).described()
-    assert "secret" not in str(told)
-    assert told == judge("http://127.0.0.1:10/v1", scale=[0, 10], together=True).described()
-    assert told["rubrics"] == RUBRICS
-    assert told["calibration"] == {"range": [0.0, 10.0]}
-    json.dumps(told)
+    described = make_judge("http://me:secret@127.0.0.1:9/v1", scale=[0, 10], together=True).described()
+    assert "secret" not in str(described)
+    assert described == make_judge("http://127.0.0.1:10/v1", scale=[0, 10], together=True).described()
+    assert described["rubrics"] == RUBRICS
+    assert described["calibration"] == {"range": [0.0, 10.0]}
+    json.dumps(described)
 
 
 def test_a_set_is_judged_in_one_request_for_each_persona():
     with endpoint(fine) as (address, seen):
-        together = judge(address, together=True)
-        found = together.score([*sets("abc", "a", "abc"), *sets("a", "abc")])
-        assert found == [(0.5, 1.0), (0.0, 1.0), (0.5, 1.0), (0.0, 1.0), (0.5, 1.0)]
+        together = make_judge(address, together=True)
+        scores = together.score([*sets("abc", "a", "abc"), *sets("a", "abc")])
+        assert scores == [(0.5, 1.0), (0.0, 1.0), (0.5, 1.0), (0.0, 1.0), (0.5, 1.0)]
         assert len(seen) == 2  # the order does not matter, nor do doubles
         assert sorted(shown_in(seen[0]).values()) == ["a", "abc"]
-        judge(address).score(sets("abc", "a", "abc"))
+        make_judge(address).score(sets("abc", "a", "abc"))
     assert len(seen) == 2 + 4
 
 
@@ -91,22 +91,22 @@ GARBAGE = {
 def test_replies_that_lie_are_no_numbers_and_cost_one_request():
     texts = list(GARBAGE)
     with endpoint(lambda request, number: texts[number]) as (address, seen):
-        asked = judge(address, rubrics={"one": "r"}, at_once=1, tries=3)
-        found = asked.score(samples(len(texts)))
-    assert found == [(None,)] * len(texts)
-    assert asked.failures == Counter(GARBAGE.values())
+        judge = make_judge(address, rubrics={"one": "r"}, at_once=1, tries=3)
+        scores = judge.score(samples(len(texts)))
+    assert scores == [(None,)] * len(texts)
+    assert judge.failures == Counter(GARBAGE.values())
     assert len(seen) == len(texts)
 
 
 def test_it_says_once_for_each_reason_why_it_abstains():
     answers = {"hello 0": "I like it.", "hello 1": (401, b'{"error": "no such key"}'), "hello 2": '{"answer_1": 9}'}
     with endpoint(lambda request, number: answers[shown_in(request)["answer_1"]]) as (address, _):
-        asked = judge(address, rubrics={"one": "r"}, name="panel")
+        judge = make_judge(address, rubrics={"one": "r"}, name="panel")
         with pytest.warns(UserWarning, match="reward panel: ") as said:
-            asked.score(samples(3))
+            judge.score(samples(3))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            asked.score(samples(3))
+            judge.score(samples(3))
     first, second, third = sorted(str(each.message) for each in said)
     assert first == "reward panel: not JSON ('I like it.'): it abstains on such answers"
     assert second == """reward panel: out of range ('{"answer_1": 9}'): it abstains on such answers"""
@@ -115,9 +115,9 @@ def test_it_says_once_for_each_reason_why_it_abstains():
 
 def test_too_few_scores_are_none_for_all():
     with endpoint(lambda request, number: '{"answer_1": 5}') as (address, _):
-        asked = judge(address, rubrics={"one": "r"}, together=True)
-        assert asked.score(sets("a", "b")) == [(None,), (None,)]
-    assert asked.failures == {"wrong shape": 2}
+        judge = make_judge(address, rubrics={"one": "r"}, together=True)
+        assert judge.score(sets("a", "b")) == [(None,), (None,)]
+    assert judge.failures == {"wrong shape": 2}
 
 
 @pytest.mark.parametrize(
@@ -133,25 +133,28 @@ def test_too_few_scores_are_none_for_all():
 )
 def test_prose_around_one_object_is_passed_over(text):
     with endpoint(lambda request, number: text) as (address, _):
-        assert judge(address, rubrics={"one": "r"}).score(samples(1)) == [(0.75,)]
+        assert make_judge(address, rubrics={"one": "r"}).score(samples(1)) == [(0.75,)]
 
 
 def test_what_stands_in_half_a_thought_is_no_verdict():
     message = {"role": "assistant", "content": '<think>Is it {"answer_1": 2}? No, since'}
     choice = {"index": 0, "finish_reason": "length", "message": message}
     with endpoint(lambda request, number: (200, json.dumps({"choices": [choice]}).encode())) as (address, seen):
-        asked = judge(address, rubrics={"one": "r"}, tries=3)
-        assert asked.score(samples(1)) == [(None,)]
-    assert asked.failures == {"reply too long": 1}
+        judge = make_judge(address, rubrics={"one": "r"}, tries=3)
+        assert judge.score(samples(1)) == [(None,)]
+    assert judge.failures == {"reply too long": 1}
     assert len(seen) == 1
 
 
 @pytest.mark.parametrize("best", [5, 0.5, 1234567, 0.1234567])
 def test_the_ends_of_the_scale_are_told_with_all_their_digits(best):
-    told = f"to {best} (best)"
-    answer = lambda request, number: json.dumps({"answer_1": best if told in request["messages"][0]["content"] else 0})  # noqa: E731
+    bound = f"to {best} (best)"
+
+    def answer(request, number):
+        return json.dumps({"answer_1": best if bound in request["messages"][0]["content"] else 0})
+
     with endpoint(answer) as (address, _):
-        assert judge(address, rubrics={"one": "r"}, scale=[0, best]).score(samples(1)) == [(1.0,)]
+        assert make_judge(address, rubrics={"one": "r"}, scale=[0, best]).score(samples(1)) == [(1.0,)]
 
 
 def test_an_endpoint_that_refuses_a_schema_is_asked_without():
@@ -159,14 +162,14 @@ def test_an_endpoint_that_refuses_a_schema_is_asked_without():
         return (400, b'{"error": "unknown field"}') if "response_format" in request else fine(request, number)
 
     with endpoint(answer) as (address, seen):
-        asked = judge(address, at_once=1)
-        assert asked.score(samples(3)) == [(1.0, 1.0)] * 3
+        judge = make_judge(address, at_once=1)
+        assert judge.score(samples(3)) == [(1.0, 1.0)] * 3
         assert len(seen) == 1 + 6
-        assert not asked.failures
+        assert not judge.failures
     with endpoint(lambda request, number: (400, b"{}")) as (address, seen):
-        asked = judge(address, rubrics={"one": "r"}, tries=3)
-        assert asked.score(samples(1)) == [(None,)]
-    assert asked.failures == {"refused": 1}
+        judge = make_judge(address, rubrics={"one": "r"}, tries=3)
+        assert judge.score(samples(1)) == [(None,)]
+    assert judge.failures == {"refused": 1}
     assert len(seen) == 2
 
 
@@ -195,7 +198,7 @@ def test_an_endpoint_that_refuses_a_schema_is_asked_without():
 )
 def test_settings_that_mean_nothing_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        judge(**{"address": settings.pop("endpoint", "http://127.0.0.1:9/v1"), **settings})
+        make_judge(**{"address": settings.pop("endpoint", "http://127.0.0.1:9/v1"), **settings})
 
 
 def test_a_rewards_file_names_a_judge_beside_other_rewards(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("openai")
 
-from tests.rewards.judged import fine, judge, samples
+from tests.rewards.judged import fine, make_judge, samples
 from tests.search.endpoint import dripping, endpoint
 from vpo.rewards import VectorReward
 
@@ -35,18 +35,18 @@ pytestmark = pytest.mark.filterwarnings("ignore:reward")  # each reason is said 
 def test_replies_without_a_completion_are_counted(answer, reason):
     began = time.monotonic()
     with endpoint(lambda request, number: answer) as (address, _):
-        asked = judge(address, tries=2)
-        assert asked.score(samples(1)) == [(None, None)]
-    assert asked.failures == {reason: 2}
+        judge = make_judge(address, tries=2)
+        assert judge.score(samples(1)) == [(None, None)]
+    assert judge.failures == {reason: 2}
     assert time.monotonic() - began < 5
 
 
 def test_what_passes_is_tried_again_and_what_does_not_is_not():
     with endpoint(lambda request, number: (503, b"") if number < 2 else fine(request, number)) as (address, seen):
-        assert judge(address, rubrics={"one": "r"}, tries=3).score(samples(1)) == [(1.0,)]
+        assert make_judge(address, rubrics={"one": "r"}, tries=3).score(samples(1)) == [(1.0,)]
         assert len(seen) == 3
     with endpoint(lambda request, number: (404, b"")) as (address, seen):
-        judge(address, rubrics={"one": "r"}, tries=3).score(samples(1))
+        make_judge(address, rubrics={"one": "r"}, tries=3).score(samples(1))
         assert len(seen) == 1
 
 
@@ -58,7 +58,7 @@ def test_a_server_that_asks_for_patience_gets_it():
         return fine(request, number) if number else (429, b"{}", {"Retry-After": "0.5"})
 
     with endpoint(answer) as (address, _):
-        assert judge(address, rubrics={"one": "r"}, tries=2).score(samples(1)) == [(1.0,)]
+        assert make_judge(address, rubrics={"one": "r"}, tries=2).score(samples(1)) == [(1.0,)]
     assert times[1] - times[0] >= 0.5
 
 
@@ -69,15 +69,15 @@ def test_a_slow_endpoint_is_not_waited_for():
 
     began = time.monotonic()
     with endpoint(slow) as (address, _):
-        asked = judge(address, limit=0.2)
-        assert asked.score(samples(2)) == [(None, None)] * 2
+        judge = make_judge(address, limit=0.2)
+        assert judge.score(samples(2)) == [(None, None)] * 2
         assert time.monotonic() - began < 1.5
-    assert asked.failures == {"timeout": 4}
-    assert asked.client.budget.tokens > 1000  # nobody tells what they cost
+    assert judge.failures == {"timeout": 4}
+    assert judge.client.budget.tokens > 1000  # the server did not say what they cost
     with dripping() as address:
-        asked = judge(address, rubrics={"one": "r"}, limit=0.3)
-        assert asked.score(samples(1)) == [(None,)]
-    assert asked.failures == {"timeout": 1}
+        judge = make_judge(address, rubrics={"one": "r"}, limit=0.3)
+        assert judge.score(samples(1)) == [(None,)]
+    assert judge.failures == {"timeout": 1}
     assert not [each for each in threading.enumerate() if each.name == "vpo-endpoint"]
 
 
@@ -88,74 +88,74 @@ def test_a_call_that_is_out_of_time_keeps_what_it_has():
 
     began = time.monotonic()
     with endpoint(answer) as (address, _):
-        asked = judge(address, rubrics={"one": "r"}, at_once=1, call_limit=1.0)
-        found = asked.score(samples(40))
+        judge = make_judge(address, rubrics={"one": "r"}, at_once=1, call_limit=1.0)
+        scores = judge.score(samples(40))
     assert time.monotonic() - began < 4
-    assert found == [(1.0,)] * 4 + [(None,)] * 36
-    assert asked.failures == {"out of time": 36}
+    assert scores == [(1.0,)] * 4 + [(None,)] * 36
+    assert judge.failures == {"out of time": 36}
 
 
 def test_an_endpoint_that_is_down_is_noticed_and_asked_again_after_a_pause():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    asked = judge(f"http://127.0.0.1:{port}/v1", rubrics={"one": "r"}, at_once=2, tries=2, pause=0.5)
+    judge = make_judge(f"http://127.0.0.1:{port}/v1", rubrics={"one": "r"}, at_once=2, tries=2, pause=0.5)
     began = time.monotonic()
     with pytest.warns(UserWarning, match="endpoint down"):
-        assert asked.score(samples(500)) == [(None,)] * 500
+        assert judge.score(samples(500)) == [(None,)] * 500
     assert time.monotonic() - began < 3
-    assert asked.client.budget.requests < 10
-    assert asked.client.budget.tokens == 0
-    assert asked.failures["unreachable"] + asked.failures["endpoint down"] == 500
-    assert asked.failures["endpoint down"] > 490
+    assert judge.client.budget.requests < 10
+    assert judge.client.budget.tokens == 0
+    assert judge.failures["unreachable"] + judge.failures["endpoint down"] == 500
+    assert judge.failures["endpoint down"] > 490
 
     up = threading.Event()
 
     with endpoint(lambda request, number: fine(request, number) if up.is_set() else (500, b"")) as (address, seen):
-        asked = judge(address, rubrics={"one": "r"}, at_once=2, pause=0.3)
+        judge = make_judge(address, rubrics={"one": "r"}, at_once=2, pause=0.3)
         with pytest.warns(UserWarning, match="endpoint down"):
-            asked.score(samples(50))
+            judge.score(samples(50))
         assert len(seen) <= 5
         up.set()
-        assert asked.score(samples(1)) == [(None,)]
+        assert judge.score(samples(1)) == [(None,)]
         time.sleep(0.4)
         before = len(seen)
-        assert asked.score(samples(1)) == [(1.0,)]
-        assert asked.score(samples(5)) == [(1.0,)] * 5
+        assert judge.score(samples(1)) == [(1.0,)]
+        assert judge.score(samples(5)) == [(1.0,)] * 5
         assert len(seen) == before + 6
 
 
 def test_rate_limits_without_end_are_given_up():
     with endpoint(lambda request, number: (429, b"")) as (address, seen):
-        asked = judge(address, rubrics={"one": "r"}, at_once=2, tries=2)
+        judge = make_judge(address, rubrics={"one": "r"}, at_once=2, tries=2)
         with pytest.warns(UserWarning, match="endpoint down"):
-            assert asked.score(samples(100)) == [(None,)] * 100
+            assert judge.score(samples(100)) == [(None,)] * 100
     assert len(seen) <= 12
-    assert asked.failures["rate limited"] <= 6
+    assert judge.failures["rate limited"] <= 6
 
 
 def test_redirects_are_refused_and_large_replies_not_read():
     with endpoint(lambda request, number: (307, b"", {"Location": "/v1/chat/completions"})) as (address, seen):
-        asked = judge(address, rubrics={"one": "r"}, max_requests=2)
-        assert asked.score(samples(2)) == [(None,)] * 2
-        assert len(seen) == asked.client.budget.requests == 2
-    assert asked.failures == {"refused": 2}
+        judge = make_judge(address, rubrics={"one": "r"}, max_requests=2)
+        assert judge.score(samples(2)) == [(None,)] * 2
+        assert len(seen) == judge.client.budget.requests == 2
+    assert judge.failures == {"refused": 2}
     large = b'{"choices": [{"message": {"content": "' + b" " * 50_000_000 + b'{\\"answer_1\\": 3}"}}]}'
     with endpoint(lambda request, number: (200, large)) as (address, _):
-        asked = judge(address, rubrics={"one": "r"})
-        assert asked.score(samples(1)) == [(None,)]
-    assert asked.failures == {"no text in the reply": 1}
+        judge = make_judge(address, rubrics={"one": "r"})
+        assert judge.score(samples(1)) == [(None,)]
+    assert judge.failures == {"no text in the reply": 1}
 
 
 def test_requests_are_never_more_than_their_limit():
     with endpoint(lambda request, number: (503, b"") if number % 3 == 0 else fine(request, number)) as (address, seen):
-        asked = judge(address, max_requests=25, at_once=8, tries=3)
+        judge = make_judge(address, max_requests=25, at_once=8, tries=3)
         with pytest.warns(UserWarning, match="request limit reached .25 requests, "):
-            found = [score for row in asked.score(samples(30)) for score in row]
-        assert len(seen) == asked.client.budget.requests == 25
-        assert sum(asked.failures.values()) == found.count(None) == 60 - 16  # of requests 0 to 24 nine failed
+            scores = [score for row in judge.score(samples(30)) for score in row]
+        assert len(seen) == judge.client.budget.requests == 25
+        assert sum(judge.failures.values()) == scores.count(None) == 60 - 16  # of requests 0 to 24 nine failed
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # it is said once
-            assert asked.score(samples(2)) == [(None, None)] * 2
+            assert judge.score(samples(2)) == [(None, None)] * 2
     assert len(seen) == 25
 
 
@@ -168,32 +168,32 @@ def test_tokens_are_never_more_than_their_limit(counted):
         return 200, json.dumps({**body, "usage": usage} if counted else body).encode()
 
     with endpoint(answer) as (address, seen):
-        asked = judge(address, max_tokens=9_000, at_once=8, reply_tokens=50)
+        judge = make_judge(address, max_tokens=9_000, at_once=8, reply_tokens=50)
         with pytest.warns(UserWarning, match="token limit reached"):
-            asked.score(samples(50))
-    assert asked.client.budget.tokens <= 9_000
-    assert asked.client.budget.requests == len(seen)
-    # A request is at most 1,400 tokens, of which 300 are paid where they are counted.
+            judge.score(samples(50))
+    assert judge.client.budget.tokens <= 9_000
+    assert judge.client.budget.requests == len(seen)
+    # A request is at most 1,400 tokens, of which 300 are charged where they are counted.
     assert len(seen) >= (25 if counted else 6)
-    assert asked.failures["token limit reached"] == 100 - len(seen)
+    assert judge.failures["token limit reached"] == 100 - len(seen)
 
 
 @pytest.mark.parametrize("usage", ["lots", [], {"total_tokens": -5}, {"total_tokens": "7"}, {"total_tokens": True}])
 def test_tokens_that_are_not_counted_are_taken_for_many(usage):
     body = {"choices": [{"message": {"content": '{"answer_1": 3}'}}], "usage": usage}
     with endpoint(lambda request, number: (200, json.dumps(body).encode())) as (address, _):
-        asked = judge(address, rubrics={"one": "r"})
-        assert asked.score(samples(1)) == [(0.5,)]
-    assert asked.client.budget.tokens > 1000
+        judge = make_judge(address, rubrics={"one": "r"})
+        assert judge.score(samples(1)) == [(0.5,)]
+    assert judge.client.budget.tokens > 1000
 
 
 def test_a_vector_counts_what_a_judge_spends(tmp_path):
     with endpoint(fine) as (address, _):
-        vector = VectorReward(judge(address, name="panel", cache=tmp_path))
+        vector = VectorReward(make_judge(address, name="panel", cache=tmp_path))
         vector.score(samples(3))
         spent = {"requests/panel": (6, 0), "tokens/panel": (72, 0), "cached/panel": (0, 0)}
         assert vector.counted().items() >= spent.items()
         vector.score(samples(3))
         assert vector.counted().items() >= {"requests/panel": (0, 0), "cached/panel": (6, 0)}.items()
         with pytest.raises(ValueError, match="call_limit of brief must be below its time_limit, 60"):
-            VectorReward(judge(address), time_limit=60)
+            VectorReward(make_judge(address), time_limit=60)

@@ -18,8 +18,8 @@ def scores(scorer, *answers):
 
 def test_length_in_words():
     length = Length("short", least=2, most=4)
-    found = scores(length, "", "a", "a b", "a b c d", "a b c d e", "a b c d e f g h", "a " * 20)
-    assert found == [0, 0.5, 1, 1, 0.75, 0, 0]  # 2 − 5/4 above, 0 at 8 and beyond
+    actual = scores(length, "", "a", "a b", "a b c d", "a b c d e", "a b c d e f g h", "a " * 20)
+    assert actual == [0, 0.5, 1, 1, 0.75, 0, 0]  # 2 − 5/4 above, 0 at 8 and beyond
 
 
 def test_length_in_characters():

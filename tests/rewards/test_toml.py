@@ -97,8 +97,8 @@ def test_models_and_reference_sets_are_found_beside_the_file(tmp_path):
 def test_what_is_wrong_is_one_line_that_names_the_file(tmp_path, capsys, text, message):
     path = write(tmp_path, text)
     (tmp_path / "prompts.jsonl").write_text('{"prompt": "Hi"}\n')
-    given = ["--set", f"prompts={tmp_path}/prompts.jsonl", "--set", f"rewards={path}"]
-    assert main(["tasks", "show", "chat", *given, "--split", "train"]) == 2
+    options = ["--set", f"prompts={tmp_path}/prompts.jsonl", "--set", f"rewards={path}"]
+    assert main(["tasks", "show", "chat", *options, "--split", "train"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"vpo: error: {path}: ")
     assert message in line

@@ -60,7 +60,7 @@ def folder(tmp_path, monkeypatch):
     def pieces(self, text, answers):
         """Cut a completion, which is noise, into answers."""
         size = len(text) // answers
-        return [text[place * size : (place + 1) * size] or None for place in range(answers)]
+        return [text[index * size : (index + 1) * size] or None for index in range(answers)]
 
     monkeypatch.setattr(PromptTask, "parse", pieces)
     return tmp_path
@@ -183,11 +183,11 @@ def test_training_goes_on_where_a_judge_has_spent_its_money_and_costs_nothing_ag
     assert Run(folder / "first").notes()["scoring"]["scorers"][1]["rubrics"]["warm"] == "Friendly answers are good."
 
 
-@pytest.mark.parametrize("given", ["prompts.txt", "32"])
-def test_prompts_are_a_file(given, capsys):
+@pytest.mark.parametrize("value", ["prompts.txt", "32"])
+def test_prompts_are_a_file(value, capsys):
     with pytest.raises(SystemExit):
-        main(["train", "chat", "--prompts", given])
+        main(["train", "chat", "--prompts", value])
     message = (
-        f"must be a file that ends in .jsonl, .jsonl.gz or .parquet, not '{given}'; --prompts-per-step is a number"
+        f"must be a file that ends in .jsonl, .jsonl.gz or .parquet, not '{value}'; --prompts-per-step is a number"
     )
     assert message in capsys.readouterr().err

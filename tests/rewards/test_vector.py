@@ -1,4 +1,4 @@
-"""Scorers together: at once, within limits, and what becomes of those that fail."""
+"""Several scorers: concurrent, within limits, and abstaining where they fail."""
 
 import threading
 import time
@@ -65,8 +65,8 @@ def test_one_that_raises_is_named_counted_and_abstains_on_that_answer_alone():
     vector = VectorReward(Fixed("fragile", score=fragile), Fixed("solid", score=half))
     samples = [sample("good")] * 30 + [sample("bad")] + [sample("good")]
     with pytest.warns(UserWarning, match="reward fragile raised ValueError: no such thing; it abstains on such"):
-        found = vector.score(samples)
-    assert found == [(0.5, 0.5)] * 30 + [None, (0.5, 0.5)]
+        vectors = vector.score(samples)
+    assert vectors == [(0.5, 0.5)] * 30 + [None, (0.5, 0.5)]
     assert vector.failures == {("fragile", "raises"): 1}
     assert vector.counted() == {"abstained/fragile": (1, 0), "abstained/solid": (0, 0)}
     assert vector.counted() == {"abstained/fragile": (0, 0), "abstained/solid": (0, 0)}
@@ -109,7 +109,7 @@ def test_too_few_scores_abstain():
         return [0.5]
 
     with pytest.warns(UserWarning, match="it returned 1 numbers for 2 answers"):
-        assert VectorReward(reward).score([sample("x")] * 2) == [(0.5,), (0.5,)]  # each by itself is answered
+        assert VectorReward(reward).score([sample("x")] * 2) == [(0.5,), (0.5,)]  # each is scored separately
 
 
 @pytest.mark.parametrize("calibration", [None, {"range": [0, 1]}])
@@ -144,7 +144,7 @@ def test_one_that_hangs_is_left_behind_and_the_others_count(monkeypatch):
         vector.score([sample("x")])
     assert time.monotonic() - began < 20
     assert len(scorer.calls) == MAX_HANGING
-    assert vector.score([sample("x")]) == [None]  # it is not asked again while it hangs in so many calls
+    assert vector.score([sample("x")]) == [None]  # it is not called again while it hangs in so many calls
     assert len(scorer.calls) == MAX_HANGING
     release.set()
     for thread in vector.hanging[0]:
@@ -166,9 +166,9 @@ def test_what_was_scored_before_it_hung_counts():
     vector = VectorReward(Limited(Fixed("hung", score=hang), call_size=2, time_limit=0.2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = vector.score([sample("x"), sample("x"), sample("raise"), sample("x"), sample("hang"), sample("x")])
+        vectors = vector.score([sample("x"), sample("x"), sample("raise"), sample("x"), sample("hang"), sample("x")])
     release.set()
-    assert found == [(0.5,), (0.5,), None, (0.5,), None, None]
+    assert vectors == [(0.5,), (0.5,), None, (0.5,), None, None]
 
 
 def test_slow_rewards_run_at_once_within_a_limit():
@@ -185,8 +185,8 @@ def test_slow_rewards_run_at_once_within_a_limit():
         return (float(each.answer) / 10,)
 
     scorers = [Limited(Fixed(name, score=slow), call_size=1) for name in "ab"]
-    found = VectorReward(*scorers, concurrent=3).score([sample(str(n)) for n in range(6)])
-    assert found == [(n / 10, n / 10) for n in range(6)]  # in their order
+    vectors = VectorReward(*scorers, concurrent=3).score([sample(str(n)) for n in range(6)])
+    assert vectors == [(n / 10, n / 10) for n in range(6)]  # in their order
     assert most == 3
 
 

