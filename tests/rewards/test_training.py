@@ -118,7 +118,7 @@ def test_a_run_whose_rewards_were_changed_is_not_resumed(folder, monkeypatch, ca
     rewards.write_text(rewards.read_text().replace("[-4, 4]", "[-4, 5]"))
     assert main(["train", "--resume", "run"]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
-    assert "the scoring of task chat is not what the run was begun with" in error
+    assert "the scoring of task chat has changed since the run was started" in error
     assert "scorers.0.calibration.helpful.range.1" in error
 
 
@@ -128,7 +128,7 @@ def test_a_run_is_not_resumed_under_other_weights(folder, monkeypatch, capsys):
         assert main([*ARGUMENTS, "--out", "run"]) == 130
     save_classifier(folder / "three", seed=1)
     assert main(["train", "--resume", "run"]) == 2
-    assert "not what the run was begun with: scorers.0.weights" in capsys.readouterr().err.splitlines()[-1]
+    assert "has changed since the run was started: scorers.0.weights" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_search_whose_rewards_were_changed_does_not_go_on(folder, capsys):

@@ -102,13 +102,13 @@ def test_a_model_that_reads_weightings_is_told_one(tmp_path):
 def test_any_model_with_a_chat_template_trains(kind, tmp_path):
     model = save_tiny_model(tmp_path / "tiny", kind)
     config = replace(SMALL, model=model, steps=2, max_tokens=8, kl=None, micro_batch=None, lora=2)
-    outcome = train(config, tmp_path / "run")
-    config = outcome.run.config()
+    result = train(config, tmp_path / "run")
+    config = result.run.config()
     assert (config.learning_rate, config.kl, config.micro_batch) == (1e-5, 1e-3, 4)
-    loaded = AutoModelForCausalLM.from_pretrained(outcome.run.model)  # merged, without peft
+    loaded = AutoModelForCausalLM.from_pretrained(result.run.model)  # merged, without peft
     assert type(loaded).__name__.lower().startswith(kind)
-    assert AutoTokenizer.from_pretrained(outcome.run.model).chat_template
-    asked = json.loads((outcome.run.model / "vpo.json").read_text())
+    assert AutoTokenizer.from_pretrained(result.run.model).chat_template
+    asked = json.loads((result.run.model / "vpo.json").read_text())
     assert "<answer_3>" in asked["example"][0]["content"]
 
 
@@ -134,7 +134,7 @@ def test_a_disk_that_fills_up_is_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(Run, "complete_checkpoint", full)
     assert main(["train", *ARGUMENTS, "--out", "run"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "vpo: error: run: the disk is full: make room and go on by vpo train --resume run"
+        "vpo: error: run: the disk is full: free some space, then resume with vpo train --resume run"
     )
 
 

@@ -92,9 +92,9 @@ def config(tmp_path, data, **settings):
 
 
 def test_training_goes_through(tmp_path, data, written):
-    outcome = train(config(tmp_path, data), tmp_path / "run")
-    assert outcome.finished
-    steps = [json.loads(line) for line in outcome.run.metrics.read_text().splitlines()]
+    result = train(config(tmp_path, data), tmp_path / "run")
+    assert result.finished
+    steps = [json.loads(line) for line in result.run.metrics.read_text().splitlines()]
     assert len(steps) == 2
     assert all(step["vpo/unknown"] == 0 for step in steps)
     assert all(0.3 < step["vpo/set_reward"] < 1 for step in steps)
@@ -110,13 +110,13 @@ def test_training_goes_through_where_sandboxes_are_killed(tmp_path, data, writte
 
     monkeypatch.setattr(CodeTask, "parse", parse_and_kill)
     try:
-        outcome = train(config(tmp_path, data), tmp_path / "run")
+        result = train(config(tmp_path, data), tmp_path / "run")
     finally:
         killer.over.set()
         killer.join()
-    assert outcome.finished
+    assert result.finished
     assert killer.killed
-    rows = [json.loads(line) for line in outcome.run.metrics.read_text().splitlines()]
+    rows = [json.loads(line) for line in result.run.metrics.read_text().splitlines()]
     assert all(0 <= row["vpo/unknown"] <= 8 for row in rows)
 
 

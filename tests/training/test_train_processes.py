@@ -18,8 +18,9 @@ from tests.training.test_train import OWN_TASK
 from tests.training.trained import assert_same, result
 from vpo.cli.main import main
 from vpo.training.config import TrainConfig
+from vpo.training.prepare import resolve
 from vpo.training.runs import Run
-from vpo.training.train import resolve, train
+from vpo.training.train import train
 from vpo.util import processes
 from vpo.util.errors import InputError
 
@@ -151,7 +152,10 @@ def test_only_training_is_shared_between_processes(tmp_path, monkeypatch, capsys
 def test_another_number_of_processes_is_refused(two, tmp_path, capsys):
     shutil.copytree(two, tmp_path / "run", ignore=shutil.ignore_patterns("model"))
     assert main(["train", "--resume", str(tmp_path / "run")]) == 2
-    assert "the run was begun in 2 processes, not 1: go on with as many, by accelerate" in capsys.readouterr().err
+    assert (
+        "the run was started in 2 processes, not 1: resume it with accelerate launch --num_processes 2"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(("group", "micro_batch"), [(8, 4), (4, 2), (5, 5)])

@@ -15,7 +15,7 @@ from tests.training.trained import ARGUMENTS, SMALL, assert_same, result, stop_a
 from vpo.cli.main import main
 from vpo.training import runs
 from vpo.training.runs import Run
-from vpo.training.train import _go_on, prepare, resume, train
+from vpo.training.train import _train_locked, prepare, resume, train
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -98,7 +98,7 @@ def test_kill_9_and_resume(whole, tmp_path):
     assert_same(result(run.folder), result(whole))
 
 
-def test_ctrl_c_saves_a_checkpoint_and_says_how_to_go_on(tmp_path):
+def test_ctrl_c_saves_a_checkpoint_and_says_how_to_train_locked(tmp_path):
     process = start(tmp_path, *ARGUMENTS, "--save-every", "100", "--steps", "500", "--out", "run")
     wait_for_line(process, tmp_path / "run" / "metrics.jsonl", 1)
     process.send_signal(signal.SIGINT)
@@ -125,7 +125,7 @@ def test_a_finished_run_is_left_alone(whole, capsys):
 
 def test_a_run_that_another_process_finished_is_left_alone(whole):
     before = (whole / "metrics.jsonl").read_text()
-    outcome = _go_on(Run(whole), prepare(SMALL))  # as if it had found the run unfinished before it held it
+    outcome = _train_locked(Run(whole), prepare(SMALL))  # as if it had found the run unfinished before it held it
     assert outcome.finished
     assert (whole / "metrics.jsonl").read_text() == before
 

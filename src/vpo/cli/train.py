@@ -28,7 +28,7 @@ from vpo.util.errors import InputError
 from vpo.util.row_files import SUFFIXES
 
 if TYPE_CHECKING:
-    from vpo.training.train import Outcome
+    from vpo.training.train import TrainResult
     from vpo.training.verl_launch import Launched
 
 GROUPS = {
@@ -156,30 +156,30 @@ def _named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if name in options}
 
 
-def _report(outcome: "Outcome", *, json: bool) -> int:
+def _report(result: "TrainResult", *, json: bool) -> int:
     if processes.is_main():
-        _print(outcome, json=json)
+        _print(result, json=json)
     processes.leave()
-    return 0 if outcome.finished else 130
+    return 0 if result.finished else 130
 
 
-def _print(outcome: "Outcome", *, json: bool) -> None:
-    folder = shlex.quote(str(outcome.run.folder))
-    config = outcome.run.config()
+def _print(result: "TrainResult", *, json: bool) -> None:
+    folder = shlex.quote(str(result.run.folder))
+    config = result.run.config()
     if json:
         data = {
-            "run": str(outcome.run.folder),
-            "steps": outcome.steps,
-            "finished": outcome.finished,
+            "run": str(result.run.folder),
+            "steps": result.steps,
+            "finished": result.finished,
             "config": asdict(config),
         }
         print(as_json(data))
-    elif outcome.finished:
-        print(plain(f"{folder}: {outcome.steps} steps done, the model is in {folder}/model; next: vpo eval {folder}"))
+    elif result.finished:
+        print(plain(f"{folder}: {result.steps} steps done, the model is in {folder}/model; next: vpo eval {folder}"))
     else:
         print(
             plain(
-                f"{folder}: stopped after step {outcome.steps} of {config.steps}, with a checkpoint; continue with: "
+                f"{folder}: stopped after step {result.steps} of {config.steps}, with a checkpoint; continue with: "
                 f"{processes.command()} train --resume {folder}"
             )
         )

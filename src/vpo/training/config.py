@@ -34,7 +34,7 @@ ENGINES = ("trl", "verl")
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """How a policy is trained. What is None is chosen to fit the model, by `vpo.training.train.resolve`."""
+    """How a policy is trained. What is None is chosen to fit the model, by `vpo.training.prepare.resolve`."""
 
     task: str  # a name from `vpo tasks`, or the path of a Python file that defines a task
     method: str = setting("vpo", "vpo, grpo, gdpo, max_at_k, …: see `vpo.methods.METHODS`", metavar="NAME")

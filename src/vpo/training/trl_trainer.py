@@ -1,4 +1,4 @@
-"""A `trl.GRPOTrainer` out of a `TrainConfig`: the stock one, but for methods that pay each answer by itself."""
+"""A `trl.GRPOTrainer` from a `TrainConfig`: the stock one, except for methods with an advantage for each answer."""
 
 import difflib
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
-# Settings of `GRPOConfig` that have a name of their own in `TrainConfig`, or that the run folder depends on.
+# Settings of `GRPOConfig` that have another name in `TrainConfig`.
 RENAMED = {
     "max_steps": "steps",
     "num_generations": "group",
@@ -41,21 +41,21 @@ RENAMED = {
 # Settings that cannot be changed, and why.
 FIXED = {
     "the run folder depends on it": ("output_dir", "logging_steps", "logging_strategy", "save_strategy"),
-    "the run lays out its prompts itself": ("shuffle_dataset", "data_seed", "num_train_epochs"),
+    "the run orders its prompts itself": ("shuffle_dataset", "data_seed", "num_train_epochs"),
     "a step is one batch of rollouts": ("steps_per_generation", "generation_batch_size"),
-    "a resumed run would end elsewhere": ("save_only_model", "ignore_data_skip", "sync_ref_model"),
+    "a resumed run would have another result": ("save_only_model", "ignore_data_skip", "sync_ref_model"),
     "vpo eval evaluates": ("do_eval", "eval_strategy", "eval_steps", "eval_on_start", "load_best_model_at_end"),
 }
-# Above so many parameters activations are computed anew in the backward pass, to fit.
+# Above so many parameters activations are recomputed in the backward pass, to save memory.
 CHECKPOINTED = 100_000_000
 
 
 def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, parameters: int) -> "GRPOConfig":
-    """Return the arguments of the trainer, refusing those that do not fit each other."""
+    """The arguments of the trainer; raises where settings contradict each other."""
     import torch
 
-    _check_own(config.trainer)
-    assert config.micro_batch is not None  # all is resolved
+    _check_trainer_settings(config.trainer)
+    assert config.micro_batch is not None  # `resolve` has chosen it
     assert config.max_tokens is not None
     on_gpu = torch.cuda.is_available()
     settings = {
@@ -74,12 +74,12 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
         "bf16": config.precision != "float32",
         "seed": config.seed,
         "logging_steps": 1,
-        "save_strategy": "no",  # `Watch` says when
-        "shuffle_dataset": False,  # `in_order` does it
+        "save_strategy": "no",  # `Watch` saves
+        "shuffle_dataset": False,  # `all_prompts` has
         "gradient_checkpointing": parameters > CHECKPOINTED,
-        "report_to": [each for each in config.report_to if each != "tensorboard"] or "none",  # it has a callback
+        "report_to": [each for each in config.report_to if each != "tensorboard"] or "none",  # `train` adds its own
         "run_name": output.parent.name,
-        "disable_tqdm": True,  # `Watch` has a bar of its own
+        "disable_tqdm": True,  # `Watch` has a progress bar
         "use_cpu": not on_gpu,
     }
     if config.generator == "vllm":
@@ -90,14 +90,14 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
     except (ValueError, TypeError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"the settings of the trainer do not fit each other ({error})") from None
+        raise InputError(f"the settings of the trainer contradict each other ({error})") from None
 
 
 def _backward_passes(config: TrainConfig) -> int:
-    """Return how many backward passes a process makes a step, refusing rollouts that cannot be shared out evenly."""
+    """Backward passes of a process in a step; raises where the rollouts cannot be divided evenly."""
     assert config.micro_batch is not None
-    share, over = divmod(config.rollouts, processes.count())
-    if over:
+    share, rest = divmod(config.rollouts, processes.count())
+    if rest:
         raise InputError(
             f"{processes.count()} processes must share the {config.rollouts} rollouts of a step, prompts_per_step × "
             f"group, evenly: change prompts_per_step, {config.prompts_per_step}, or group, {config.group}"
@@ -110,24 +110,24 @@ def _backward_passes(config: TrainConfig) -> int:
     return share // config.micro_batch
 
 
-def _check_own(settings: Mapping[str, Any]) -> None:
-    """Refuse settings of the trainer that are not one, that are the run's, or that are of the wrong kind."""
+def _check_trainer_settings(settings: Mapping[str, Any]) -> None:
+    """Raise for settings that the trainer does not have, that `TrainConfig` has, or that have the wrong type."""
     from trl import GRPOConfig
 
-    kinds = get_type_hints(GRPOConfig)
-    ours = {each.name for each in fields(TrainConfig)}
+    types = get_type_hints(GRPOConfig)
+    run_settings = {each.name for each in fields(TrainConfig)}
     for name, value in settings.items():
-        if name in RENAMED or name in ours:
+        if name in RENAMED or name in run_settings:
             raise InputError(f"set {RENAMED.get(name, name)} of the run, not {name} of the trainer")
         for reason, names in FIXED.items():
             if name in names:
                 raise InputError(f"{name} of the trainer cannot be set: {reason}")
-        if name not in kinds:
-            near = difflib.get_close_matches(name, kinds, n=1)
-            hint = f": did you mean {near[0]!r}?" if near else ""
+        if name not in types:
+            similar = difflib.get_close_matches(name, types, n=1)
+            hint = f": did you mean {similar[0]!r}?" if similar else ""
             raise InputError(f"trl.GRPOConfig has no setting {name!r}{hint}")
-        if value is None or not matches_type(value, kinds[name]):
-            raise InputError(f"{name} of the trainer must be {type_name(kinds[name])}, not {value!r}")
+        if value is None or not matches_type(value, types[name]):
+            raise InputError(f"{name} of the trainer must be {type_name(types[name])}, not {value!r}")
     if settings.get("num_iterations", 1) < 1:
         raise InputError(f"num_iterations of the trainer must be 1 or more, not {settings['num_iterations']}")
 
@@ -135,20 +135,20 @@ def _check_own(settings: Mapping[str, Any]) -> None:
 def build_trainer(
     config: TrainConfig, reward: RewardFunction, policy: Policy, args: "GRPOConfig", callbacks: list[Any]
 ) -> "GRPOTrainer":
-    """Return the trainer of a run, which trains a policy in place."""
+    """The trainer of a run. It changes the weights of `policy`."""
     from transformers import PrinterCallback
     from trl import GRPOTrainer
 
-    kind = GRPOTrainer
+    trainer_class = GRPOTrainer
     if reward.method.per_answer:
         from vpo.engines.answer_trainer import AnswerTrainer
 
-        kind = AnswerTrainer
-    trainer = kind(
+        trainer_class = AnswerTrainer
+    trainer = trainer_class(
         policy.model,
         reward_funcs=reward,
         args=args,
-        train_dataset=in_order(task_dataset(reward), config, args.num_iterations),
+        train_dataset=all_prompts(task_dataset(reward), config, args.num_iterations),
         processing_class=policy.tokenizer,
         callbacks=callbacks,
         peft_config=_adapter(config.lora),
@@ -156,8 +156,8 @@ def build_trainer(
     trainer.remove_callback(PrinterCallback)
     if config.lora and _sharded(trainer):
         raise InputError(
-            "lora cannot be merged into weights that are spread over processes: set lora to 0, or use neither FSDP nor "
-            "ZeRO-3"
+            "lora cannot be merged into weights that are sharded over processes: set lora to 0, or use neither FSDP "
+            "nor ZeRO-3"
         )
     if not _sharded(trainer):
         share_prompts(policy.model, trainer.accelerator.autocast)
@@ -165,36 +165,36 @@ def build_trainer(
 
 
 def full_weights(trainer: "GRPOTrainer") -> dict[str, Any] | None:
-    """Return the weights of a trained model that are spread over processes; None where each holds them all.
+    """The gathered weights of a sharded model, in the main process; None where the model is not sharded.
 
-    All processes must call it; the main one gets them.
+    All processes must call it.
     """
     if not _sharded(trainer):
         return None
-    found: dict[str, Any] = trainer.accelerator.get_state_dict(trainer.model_wrapped)
-    return found
+    weights: dict[str, Any] = trainer.accelerator.get_state_dict(trainer.model_wrapped)
+    return weights
 
 
 def _sharded(trainer: "GRPOTrainer") -> bool:
-    """Return whether FSDP or ZeRO-3 gives each process a part of the weights."""
+    """Whether each process has only a part of the weights, under FSDP or ZeRO-3."""
     zero = trainer.accelerator.state.deepspeed_plugin
     return bool(trainer.is_fsdp_enabled) or (zero is not None and zero.zero_stage == 3)
 
 
-def in_order(dataset: "Dataset", config: TrainConfig, updates: int) -> "Dataset":
-    """Return the prompts of all steps in their order, each epoch shuffled by the seed: one long epoch to the trainer.
+def all_prompts(dataset: "Dataset", config: TrainConfig, updates: int) -> "Dataset":
+    """The prompts of all steps in their order, each epoch shuffled with the seed: one long epoch to the trainer.
 
-    The sampler of a trainer that goes on from a checkpoint would replay the order of the first epoch.
+    The sampler of a trainer that resumes from a checkpoint would repeat the order of the first epoch.
 
     Args:
         dataset: a prompt for each problem.
         config: of the run.
-        updates: how many updates one batch of rollouts serves.
+        updates: optimiser steps on each batch of rollouts.
     """
     needed = config.prompts_per_step * -(-config.steps // updates)
     epochs = -(-needed // len(dataset))
-    places = [np.random.default_rng([config.seed, epoch]).permutation(len(dataset)) for epoch in range(epochs)]
-    return dataset.select(np.concatenate(places)[:needed])
+    orders = [np.random.default_rng([config.seed, epoch]).permutation(len(dataset)) for epoch in range(epochs)]
+    return dataset.select(np.concatenate(orders)[:needed])
 
 
 def _adapter(rank: int) -> Any:

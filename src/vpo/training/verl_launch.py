@@ -17,8 +17,8 @@ from vpo.engines.verl.versions import NEEDED, RANGES, check_versions
 from vpo.methods import get as get_method
 from vpo.training import runs
 from vpo.training.config import TrainConfig
+from vpo.training.prepare import resolve
 from vpo.training.runs import Run
-from vpo.training.train import resolve
 from vpo.training.verl_overrides import check_engine, overrides
 from vpo.util.errors import InputError
 from vpo.util.files import command_line, now, write_text

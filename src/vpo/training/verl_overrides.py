@@ -62,7 +62,7 @@ def overrides(
     """Return what to give to `python -m verl.trainer.main_ppo`.
 
     Args:
-        config: with everything chosen, by `vpo.training.train.resolve`.
+        config: with every setting chosen, by `vpo.training.prepare.resolve`.
         method: of the config.
         model: a folder, or a name on the hub.
         data: the exported folder.

@@ -1,0 +1,93 @@
+"""From a `TrainConfig` to everything that a run needs: settings chosen and checked, model loaded, reward made."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from vpo.core.targets import scaled, weights_for
+from vpo.methods import get as get_method
+from vpo.models.locate import EMBEDDED, ResolvedModel, absolute, locate
+from vpo.models.policy import Policy, load
+from vpo.models.prompt_format import PromptFormat
+from vpo.tasks import Task
+from vpo.training.config import TrainConfig
+from vpo.training.machine import precision
+from vpo.util import processes
+from vpo.util.errors import InputError
+from vpo.util.packages import check_installed
+
+if TYPE_CHECKING:
+    from vpo.engines.reward import RewardFunction
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """Everything that a run needs, loaded and checked.
+
+    Attributes:
+        config: with every setting chosen.
+        task: of the config.
+        policy: the model to train, with its tokenizer.
+        reward: the reward function of the trainer.
+        format: the prompt format that the trained model will have.
+    """
+
+    config: TrainConfig
+    task: Task[Any]
+    policy: Policy
+    reward: "RewardFunction"
+    format: PromptFormat
+
+
+def prepare(config: TrainConfig) -> PreparedRun:
+    """Load and check everything that a run needs, the cheap checks first."""
+    from vpo.engines.reward import reward_function
+
+    config, model = resolve(config)
+    task = model.task
+    for tracker in config.report_to:
+        check_installed(tracker, f"report_to {tracker!r}", extra=None)
+    problems = task.problems(config.split, count=config.problems)
+    method = get_method(config.method, **config.method_settings)
+    target = None if config.target is None else weights_for(config.target, task.names).tolist()
+    reward = reward_function(task, method, problems=problems, target=target, group=config.group, seed=config.seed)
+    prompt_format = model.trained_format(
+        task.ask(problems[0], method.answers, reward.prompt_target(problems[0].id)),
+        target=config.target,
+        target_in_prompt=method.target_in_prompt,
+    )
+    policy = load(model.path, precision="bfloat16" if config.precision == "bfloat16" else "float32")
+    return PreparedRun(config, task, policy, reward, prompt_format)
+
+
+def resolve(config: TrainConfig) -> tuple[TrainConfig, ResolvedModel]:
+    """Choose every setting that is None to fit the model; the config, and the model with its task."""
+    located = locate(config.model, config.task, config.task_settings)
+    method = get_method(config.method, **config.method_settings)
+    method.check_group_size(config.group)
+    model = located.resolve(answers=method.answers, max_tokens=config.max_tokens)
+    if method.target_in_prompt and not model.format.reads_target:
+        raise InputError(
+            f"{config.method} states a weighting in each prompt, which this model never learned to read: build one "
+            "that did with vpo policy build --goals, or give another model"
+        )
+    small = config.model == EMBEDDED
+    chosen: dict[str, Any] = {
+        "task": located.task,
+        "model": config.model if small else absolute(config.model),
+        "task_settings": located.settings,
+        "method_settings": {name: value for name, value in vars(method).items() if value is not None},
+        "learning_rate": config.learning_rate or (1e-4 if small else 1e-5 if config.lora else 1e-6),
+        "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
+        "max_tokens": model.max_tokens,
+        "micro_batch": config.micro_batch or _micro_batch(config, small=small),
+        "precision": precision(config.precision, small=small, lora=bool(config.lora)),
+        "target": scaled(config.target) if config.target else model.task.target,
+    }
+    return replace(config, **chosen), model
+
+
+def _micro_batch(config: TrainConfig, *, small: bool) -> int:
+    """Rollouts in a backward pass: all of a process for a small model, else at most a group."""
+    share = config.rollouts // processes.count()
+    return math.gcd(share, config.rollouts if small else config.group)
