@@ -1,4 +1,4 @@
-"""How fast completions are written: with prompts that are shared, against transformers' own loop.
+"""How fast completions are sampled: with shared prompts, and by transformers' own loop.
 
 python benchmarks/generate.py [MODEL] [--prompts 32] [--times 8] [--words 100] [--tokens 100] [--rounds 3] [--json]
 """
@@ -14,13 +14,13 @@ from vpo.models.policy import Policy, load
 
 
 def milliseconds(policy: Policy, prompts: list[list[dict[str, str]]], tokens: int, *, shared: bool) -> float:
-    """Return how long one token of all completions takes, prompts included."""
+    """Time of one token of all completions, prompts included."""
     sampling = generate.Sampling(max_new_tokens=tokens, batch=len(prompts))
     with mock.patch.object(generate, "shares_prompts", return_value=shared):
         generate.complete(policy, prompts[:2], sampling, quiet=True)
         start = time.perf_counter()
-        drawn = generate.complete(policy, prompts, sampling, quiet=True)
-    return 1000 * (time.perf_counter() - start) / max(length for _, length in drawn)
+        completions = generate.complete(policy, prompts, sampling, quiet=True)
+    return 1000 * (time.perf_counter() - start) / max(each.tokens for each in completions)
 
 
 def main() -> None:
@@ -35,15 +35,15 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     policy = load(options.model)
-    lengths = [options.words - place * options.words // (2 * options.prompts) for place in range(options.prompts)]
+    lengths = [options.words - index * options.words // (2 * options.prompts) for index in range(options.prompts)]
     prompts = [[{"role": "user", "content": "so " * length}] for length in lengths for _ in range(options.times)]
-    found: dict[str, list[float]] = {"alone": [], "shared": []}
+    milliseconds_of: dict[str, list[float]] = {"alone": [], "shared": []}
     for _ in range(options.rounds):
-        for name, times in found.items():
+        for name, times in milliseconds_of.items():
             times.append(milliseconds(policy, prompts, options.tokens, shared=name == "shared"))
-    alone, shared = (min(times) for times in found.values())
+    alone, shared = (min(times) for times in milliseconds_of.values())
     if options.json:
-        print(json.dumps({"milliseconds_a_token": found, "ratio": alone / shared}))
+        print(json.dumps({"milliseconds_a_token": milliseconds_of, "ratio": alone / shared}))
         return
     print(
         f"{policy.model.device}: {alone:.1f} ms a token of {len(prompts)} completions, {shared:.1f} with shared prompts"

@@ -12,6 +12,7 @@ from vpo.models.decoding import decode, grouped, share_prompts, shares_prompts
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import embedded
 from vpo.models.policy import load
+from vpo.models.shared_prompts import SharedPromptCache
 from vpo.tasks.maze import MazeTask
 from vpo.training.config import TrainConfig
 from vpo.training.train import train
@@ -82,8 +83,8 @@ def test_it_writes_what_generate_writes(kind, draw):
 def test_completions_of_a_prompt_may_stand_anywhere_and_be_fewer_than_of_another():
     model = random_model("Llama")
     tokens, mask = some_prompts()
-    for places in (torch.randperm(20), torch.arange(18), torch.tensor([7]), torch.tensor([3, 8, 3, 16])):
-        asked = tokens[places], mask[places]
+    for rows in (torch.randperm(20), torch.arange(18), torch.tensor([7]), torch.tensor([3, 8, 3, 16])):
+        asked = tokens[rows], mask[rows]
         plain = written(model, *asked, do_sample=True)
         assert torch.equal(written(model, *asked, do_sample=True, custom_generate=decode), plain)
 
@@ -116,10 +117,10 @@ def test_a_prompt_is_read_once_for_all_of_its_completions(monkeypatch):
 def test_keys_that_are_wider_than_values_are_narrowed():
     # As under mixed precision, which is not computed here: some CPUs crash on it.
     keys, values = torch.ones(2, 2, 5, 8, dtype=torch.float64), torch.ones(2, 2, 5, 8)
-    writer = shared_prompts.Writer(None, torch.ones(2, 5, dtype=torch.long), [keys], [values], 3, 4)
-    found, _ = writer.update(torch.ones(6, 2, 1, 8, dtype=torch.float64), torch.ones(6, 2, 1, 8), 0)
-    assert found.dtype == writer.keys[0].dtype == torch.float32
-    assert found.shape == (2, 2, 3, 4, 8)
+    cache = SharedPromptCache(torch.ones(2, 5, dtype=torch.long), [keys], [values], times=3, max_tokens=4)
+    own_keys, _ = cache.update(torch.ones(6, 2, 1, 8, dtype=torch.float64), torch.ones(6, 2, 1, 8), 0)
+    assert own_keys.dtype == cache.keys[0].dtype == torch.float32
+    assert own_keys.shape == (2, 2, 3, 4, 8)
 
 
 class Narrowed(TorchDispatchMode):
@@ -168,21 +169,21 @@ def test_positions_that_depend_on_the_length_are_left_to_transformers():
     assert not shares_prompts(model)
 
 
-def test_room_grows_with_what_is_written(monkeypatch):
+def test_the_cache_grows_with_the_completions(monkeypatch):
     model = random_model("Llama")
     tokens, mask = some_prompts()
     plain = written(model, tokens, mask, do_sample=True)
-    monkeypatch.setattr(shared_prompts, "ROOM", 3)
-    rooms = []
-    grow = shared_prompts.Writer._grow
+    monkeypatch.setattr(shared_prompts, "CAPACITY", 3)
+    capacities = []
+    grow = SharedPromptCache.grow
 
     def watched(self):
         grow(self)
-        rooms.append(self.own_keys[0].shape[3])
+        capacities.append(self.own_keys[0].shape[3])
 
-    monkeypatch.setattr(shared_prompts.Writer, "_grow", watched)
+    monkeypatch.setattr(SharedPromptCache, "grow", watched)
     assert torch.equal(written(model, tokens, mask, do_sample=True, custom_generate=decode), plain)
-    assert rooms == [3, 6, 12, 24, 40]
+    assert capacities == [3, 6, 12, 24, 40]
 
 
 @pytest.mark.parametrize(
@@ -257,32 +258,32 @@ def test_a_batch_holds_all_completions_of_its_prompts(monkeypatch):
 
     monkeypatch.setattr(generate, "decode", watched)
     sampling = Sampling(max_new_tokens=30, batch=8)
-    drawn = complete(policy, prompts * 3, sampling)  # the same prompt in three places
+    completions = complete(policy, prompts * 3, sampling)  # each prompt three times
     assert [(len(order), times) for order, times in batches] == [(6, 3), (6, 3)]
-    assert complete(policy, prompts * 3, sampling) == drawn
+    assert complete(policy, prompts * 3, sampling) == completions
     greedy = complete(policy, prompts * 3, Sampling(temperature=0, max_new_tokens=30, batch=8))
     assert greedy[:4] == greedy[4:8] == greedy[8:]
     assert complete(policy, [], sampling) == []
 
 
-def test_a_batch_that_there_is_no_room_for_is_halved(monkeypatch):
+def test_a_batch_that_does_not_fit_into_memory_is_halved(monkeypatch):
     task = MazeTask(size=7, compact=True)
     policy = load(embedded("maze", size=7))
     prompts = [task.ask(problem, 1) for problem in task.problems(count=4) for _ in range(2)]
     greedy = Sampling(temperature=0, max_new_tokens=30)
     whole = complete(policy, prompts, greedy)
-    sizes, room = [], 2
+    sizes, capacity = [], 2
 
     def narrow(model, input_ids, *arguments, **more):
         sizes.append(len(input_ids))
-        if len(input_ids) > room:
+        if len(input_ids) > capacity:
             raise torch.OutOfMemoryError
         return decode(model, input_ids, *arguments, **more)
 
     monkeypatch.setattr(generate, "decode", narrow)
     assert complete(policy, prompts, greedy) == whole
     assert sizes == [8, 4, 2, 2, 4, 2, 2]
-    room = 1
+    capacity = 1
     with pytest.raises(torch.OutOfMemoryError):
         complete(policy, prompts, greedy)
 
@@ -322,7 +323,7 @@ def test_a_run_is_the_same_with_prompts_shared(tmp_path, monkeypatch, lora):
 @pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("kind", ["Llama", "Qwen3", "Qwen3Moe"])
 def test_what_is_recorded_on_a_gpu_writes_the_same(kind, draw, monkeypatch):
-    monkeypatch.setattr(shared_prompts, "ROOM", 16)  # recorded again
+    monkeypatch.setattr(shared_prompts, "CAPACITY", 16)  # recorded again
     model = random_model(kind).cuda()
     tokens, mask = (each.cuda() for each in some_prompts())
     plain = written(model, tokens, mask, **DRAWS[draw])

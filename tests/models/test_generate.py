@@ -1,4 +1,4 @@
-"""Completions that a policy writes: seeded, counted, in order, from a prefix, and nothing of a model's own habits."""
+"""Completions that a policy writes: seeded, counted, in order, from a prefix, whatever the model's own config says."""
 
 from types import SimpleNamespace
 
@@ -21,15 +21,15 @@ def test_a_completion_goes_on_from_its_prefix():
     maze = task.problems("test", count=1)[0]
     asked = [task.ask(maze, 3)] * 2
     prefixes = ["<answer_1>UU</answer_1>\n", ""]
-    drawn = complete(policy, asked, Sampling(temperature=0.0, max_new_tokens=90), prefixes)
-    begun, whole = (prefix + text for prefix, (text, _) in zip(prefixes, drawn, strict=True))
+    completions = complete(policy, asked, Sampling(temperature=0.0, max_new_tokens=90), prefixes)
+    begun, whole = (prefix + each.text for prefix, each in zip(prefixes, completions, strict=True))
     first, second, third = task.parse(begun, 3)
     assert first == "UU"
     assert second is not None
     assert third is not None
-    assert drawn[0][1] < drawn[1][1]  # what is given is not counted
+    assert completions[0].tokens < completions[1].tokens  # the prefix is not counted
     (alone,) = complete(policy, asked[1:], Sampling(temperature=0.0, max_new_tokens=90))
-    assert whole == alone[0]
+    assert whole == alone.text
 
 
 def test_a_completion_can_be_kept_from_going_on_as_another_did():
@@ -38,12 +38,12 @@ def test_a_completion_can_be_kept_from_going_on_as_another_did():
     asked = [task.ask(maze, 1) for maze in task.problems("test", count=2)] * 2
     greedy = Sampling(temperature=0.0, max_new_tokens=40)
     prefixes = ["<answer>", "", "<answer>", "<answer>U"]
-    plain = [text for text, _ in complete(policy, asked, greedy, prefixes)]
-    other = [text for text, _ in complete(policy, asked, greedy, prefixes, [plain[0], "", "", plain[3]])]
+    plain = [each.text for each in complete(policy, asked, greedy, prefixes)]
+    other = [each.text for each in complete(policy, asked, greedy, prefixes, [plain[0], "", "", plain[3]])]
     assert other[1:3] == plain[1:3]
-    for place in (0, 3):
-        assert other[place][0] != plain[place][0]
-        assert len(other[place]) > 1  # only the first token is barred
+    for index in (0, 3):
+        assert other[index][0] != plain[index][0]
+        assert len(other[index]) > 1  # only the first token is barred
 
 
 def test_only_a_token_of_its_own_is_barred():
@@ -51,10 +51,10 @@ def test_only_a_token_of_its_own_is_barred():
     from tokenizers import Tokenizer, models
 
     words = Tokenizer(models.BPE({"a": 0, "b": 1, "c": 2, "ab": 3}, [("a", "b")]))
-    found = lambda text, **_: {"input_ids": words.encode(text).ids}  # noqa: E731
-    assert generate._first_token(found, "c", "ab") == 3
-    assert generate._first_token(found, "ca", "b") is None
-    assert generate._first_token(found, "ca", "") is None
+    tokenize = lambda text, **_: {"input_ids": words.encode(text).ids}  # noqa: E731
+    assert generate._first_token(tokenize, "c", "ab") == 3
+    assert generate._first_token(tokenize, "ca", "b") is None
+    assert generate._first_token(tokenize, "ca", "") is None
 
 
 def test_completions_are_seeded_and_counted():
@@ -64,10 +64,10 @@ def test_completions_are_seeded_and_counted():
     once = complete(policy, prompts, Sampling(max_new_tokens=30))
     assert once == complete(policy, prompts, Sampling(max_new_tokens=30))
     assert once != complete(policy, prompts, Sampling(max_new_tokens=30, seed=1))
-    for text, tokens in once:
+    for each in once:
         # Its tags, its moves, and the end; or cut off at the limit.
-        assert tokens in (len(text.replace("<answer>", "").replace("</answer>", "")) + 3, 30)
-    assert all(tokens <= 4 for _, tokens in complete(policy, prompts, Sampling(max_new_tokens=4)))
+        assert each.tokens in (len(each.text.replace("<answer>", "").replace("</answer>", "")) + 3, 30)
+    assert all(each.tokens <= 4 for each in complete(policy, prompts, Sampling(max_new_tokens=4)))
 
 
 def test_completions_come_in_the_order_of_their_prompts_in_batches_of_like_length():
@@ -92,7 +92,7 @@ def test_completions_come_in_the_order_of_their_prompts_in_batches_of_like_lengt
     assert len(set(lengths)) == 3
 
 
-def test_room_that_is_made_at_once_holds_the_same_completions(monkeypatch):
+def test_a_static_cache_gives_the_same_completions(monkeypatch):
     import torch
     from transformers import StaticCache
 
@@ -100,27 +100,27 @@ def test_room_that_is_made_at_once_holds_the_same_completions(monkeypatch):
     prompts = [MazeTask(size=7, compact=True).ask(MazeTask(size=size).problems(count=1)[0], 1) for size in (7, 9)]
     greedy = Sampling(temperature=0.0, max_new_tokens=30)
     grown = complete(policy, prompts, greedy)
-    rooms = []
+    lengths = []
 
     def on_a_gpu(model, length):
-        rooms.append(length)
+        lengths.append(length)
         there = SimpleNamespace(device=torch.device("cuda"), config=model.config, _can_compile_fullgraph=True)
-        found = room(there, length)
-        assert isinstance(found["past_key_values"], StaticCache)
-        return found
+        arguments = static_cache(there, length)
+        assert isinstance(arguments["past_key_values"], StaticCache)
+        return arguments
 
-    room = generate._room
-    monkeypatch.setattr(generate, "_room", on_a_gpu)
+    static_cache = generate._static_cache
+    monkeypatch.setattr(generate, "_static_cache", on_a_gpu)
     assert complete(policy, prompts, greedy) == grown
-    assert rooms == []
+    assert lengths == []
     monkeypatch.setattr(generate, "shares_prompts", lambda model: False)  # as models whose layers see less
     assert complete(policy, prompts, greedy) == grown
-    assert len(rooms) == 1
+    assert len(lengths) == 1
     unfit = SimpleNamespace(device=torch.device("cuda"), config=policy.model.config, _can_compile_fullgraph=False)
-    assert room(unfit, 100) == {} == room(policy.model, 100)
+    assert static_cache(unfit, 100) == {} == static_cache(policy.model, 100)
 
 
-def test_nothing_of_a_models_own_habits_but_its_stops_is_used():
+def test_nothing_of_a_models_own_config_but_its_ends_is_used():
     task = MazeTask(size=7, compact=True)
     policy = load(embedded("maze", size=7))
     prompts = [task.ask(problem, 3) for problem in task.problems(count=4)]
@@ -129,9 +129,9 @@ def test_nothing_of_a_models_own_habits_but_its_stops_is_used():
     assert complete(policy, prompts, Sampling(max_new_tokens=90)) == plain
     end = policy.tokenizer.convert_tokens_to_ids("</answer_1>")
     policy.model.generation_config.eos_token_id = [1, end]
-    for text, tokens in complete(policy, prompts, Sampling(max_new_tokens=90)):
-        assert tokens == len(policy.tokenizer(text)["input_ids"])
-        assert text.endswith("</answer_1>")
+    for each in complete(policy, prompts, Sampling(max_new_tokens=90)):
+        assert each.tokens == len(policy.tokenizer(each.text)["input_ids"])
+        assert each.text.endswith("</answer_1>")
 
 
 def test_temperature_zero_takes_the_likeliest():

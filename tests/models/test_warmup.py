@@ -10,6 +10,7 @@ from transformers import set_seed
 
 from vpo.cli.main import main
 from vpo.models import warmup
+from vpo.models.generate import Completion
 from vpo.models.locate import locate
 from vpo.models.maze import make_model, make_tokenizer, shape_for
 from vpo.models.policy import load
@@ -69,7 +70,8 @@ def test_text_that_is_no_answer_is_not_learned(monkeypatch):
     calls = [form, form.replace("1", "2")]
     problem = ToolProblem("one", ({"role": "user", "content": "f(1)"},), (Call("f", {"x": 1}),), calls[0])
     draws = [calls[0], "<think> cut off", calls[1], "I am sorry", calls[0], calls[0].replace("so", "thus")]
-    monkeypatch.setattr(warmup, "complete", lambda _, prompts, *__: [(text, 9) for text in draws[: len(prompts)]])
+    completions = [Completion(text, 9) for text in draws]
+    monkeypatch.setattr(warmup, "complete", lambda _, prompts, *__: completions[: len(prompts)])
     ((_, answers),) = _own(None, ToolrlTask(), [problem], Warmup(answers=2, source="own"))
     assert {read_answer(answer).calls[0].parameters["x"] for answer in answers} == {1, 2}
     with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 67% of whose single"):
@@ -78,8 +80,8 @@ def test_text_that_is_no_answer_is_not_learned(monkeypatch):
 
 def test_text_in_tags_that_is_no_answer_cannot_be_read(monkeypatch):
     problem = ToolProblem("one", ({"role": "user", "content": "f(1)"},), (Call("f", {"x": 1}),), "")
-    drawn = write([f"<think> so </think>{gold_answer(problem.calls)}", "I am sorry"])
-    monkeypatch.setattr(warmup, "complete", lambda *_: [(drawn, 9)])
+    text = write([f"<think> so </think>{gold_answer(problem.calls)}", "I am sorry"])
+    monkeypatch.setattr(warmup, "complete", lambda *_: [Completion(text, 9)])
     monkeypatch.setattr(warmup, "_some", lambda *_: [problem])
     assert warmup.readable(None, ToolrlTask(), Warmup(answers=2)) == 0.5
 

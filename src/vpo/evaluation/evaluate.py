@@ -11,7 +11,7 @@ from vpo.evaluation.compare import Comparison, compare
 from vpo.evaluation.comparison_text import comparison_data
 from vpo.evaluation.eval_folder import Evaluation, check_free, new_pool_path, oracle_of, write_facts
 from vpo.evaluation.pools import read_pool
-from vpo.evaluation.score import Completion, score_completions
+from vpo.evaluation.score import UnscoredCompletion, score_completions
 from vpo.evaluation.scored import ScoreCounts, ScoredCompletion, write_scored
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import locate
@@ -124,7 +124,7 @@ def evaluate(
     return score_completions(
         task,
         (
-            Completion(problem, text, answers, {"generation": generation, "tokens": tokens})
-            for (problem, generation), (text, tokens) in zip(generations, completions, strict=True)
+            UnscoredCompletion(problem, each.text, answers, {"generation": generation, "tokens": each.tokens})
+            for (problem, generation), each in zip(generations, completions, strict=True)
         ),
     )

@@ -19,7 +19,7 @@ from vpo.util.row_files import read_rows
 
 
 @dataclass(frozen=True)
-class Completion:
+class UnscoredCompletion:
     """A completion to score.
 
     Attributes:
@@ -50,7 +50,7 @@ def score_file(task: Task[Any], path: str | Path, *, split: str, answers: int) -
     return score_completions(task, _read(Path(path), list(task.problems(split)), answers))
 
 
-def score_completions(task: Task[Any], completions: Iterable[Completion]) -> Iterator[ScoredCompletion]:
+def score_completions(task: Task[Any], completions: Iterable[UnscoredCompletion]) -> Iterator[ScoredCompletion]:
     """Score completions in blocks, as they come, in their order."""
     for block in in_blocks(completions):
         sets = [task.parse(each.text, each.answers) for each in block]
@@ -65,7 +65,10 @@ def score_completions(task: Task[Any], completions: Iterable[Completion]) -> Ite
 
 
 def _scored(
-    task: Task[Any], completion: Completion, answers: Sequence[str | None], results: Sequence[tuple[Vector, bool]]
+    task: Task[Any],
+    completion: UnscoredCompletion,
+    answers: Sequence[str | None],
+    results: Sequence[tuple[Vector, bool]],
 ) -> ScoredCompletion:
     """Make the rows of a completion from its answers, and the scores of each and whether it solves the problem."""
     names = task.names_of(completion.problem)
@@ -90,7 +93,7 @@ def _scored(
     )
 
 
-def _read(path: Path, problems: Sequence[Any], answers: int) -> Iterator[Completion]:
+def _read(path: Path, problems: Sequence[Any], answers: int) -> Iterator[UnscoredCompletion]:
     """Read a file of completions, refusing the first row that is wrong, with its line."""
     by_id = {problem.id: problem for problem in problems}
     present = FieldsPresent("generation", "tokens")
@@ -113,7 +116,7 @@ def _read(path: Path, problems: Sequence[Any], answers: int) -> Iterator[Complet
         except InputError as error:
             raise InputError(f"{path}:{line}: {error}") from None
         seen[problem.id] += 1
-        yield Completion(problem, text, count, fields)
+        yield UnscoredCompletion(problem, text, count, fields)
     if not seen:
         raise InputError(f"{path}: the file must hold 1 or more completions, and has none")
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from vpo.models import transformers_private
 from vpo.models.decoding import decode, grouped, shares_prompts
 from vpo.models.memory import free_gpu
 from vpo.models.policy import Policy
@@ -16,7 +17,7 @@ from vpo.util.settings import check_settings, setting
 
 @dataclass(frozen=True)
 class Sampling:
-    """How completions are sampled."""
+    """How completions are sampled. Another batch samples other text from the same seed."""
 
     temperature: float = setting(0.7, "sampling temperature; 0 takes the likeliest token", metavar="T", least=0)
     top_p: float = setting(1.0, "probability mass of the tokens to sample from", metavar="P", above=0, most=1)
@@ -30,6 +31,19 @@ class Sampling:
         check_settings(self)
 
 
+@dataclass(frozen=True)
+class Completion:
+    """What a policy wrote after a prompt.
+
+    Attributes:
+        text: without special tokens, and without the prefix that the completion was begun with.
+        tokens: how many were generated, the end included.
+    """
+
+    text: str
+    tokens: int
+
+
 def complete(
     policy: Policy,
     prompts: Sequence[Sequence[dict[str, str]]],
@@ -38,65 +52,52 @@ def complete(
     avoided: Sequence[str] | None = None,
     *,
     quiet: bool = False,
-) -> list[tuple[str, int]]:
-    """Return a completion for each prompt, and the number of its tokens.
+) -> list[Completion]:
+    """Sample a completion for each prompt.
 
     Args:
-        policy: what writes.
+        policy: to sample from.
         prompts: as chat messages.
-        sampling: how.
-        prefixes: beginnings of the completions, of which only the rest is written and returned.
-        avoided: how the completions must not go on: none begins with the first token of its own; "" leaves it free.
-        quiet: whether to show no bar.
+        sampling: temperature, length, batch, seed.
+        prefixes: beginnings of the completions; the policy continues them.
+        avoided: continuations to avoid: no completion begins with the first token of its own; "" avoids nothing.
+        quiet: whether to show no progress bar.
     """
     import torch
 
-    tokenizer, model = policy.tokenizer, policy.model
-    texts = written_prompts(tokenizer, prompts, prefixes, thinking=sampling.thinking)
+    texts = render_prompts(policy.tokenizer, prompts, prefixes, thinking=sampling.thinking)
+    banned = [
+        _first_token(policy.tokenizer, text, further)
+        for text, further in zip(texts, avoided or [""] * len(texts), strict=True)
+    ]
+    batches = _batches(texts, sampling.batch)
+    completions: dict[int, Completion] = {}
     torch.manual_seed(sampling.seed)
-    settings, ends = _generation(policy, sampling)
-    barred = [_first_token(tokenizer, *pair) for pair in zip(texts, avoided or [""] * len(texts), strict=True)]
-    order, times = grouped(texts, sampling.batch)
-    groups = [order[start : start + times] for start in range(0, len(order), times)]
-    batches = batches_by_length([len(texts[group[0]]) for group in groups], max(1, sampling.batch // times))
-    shared = shares_prompts(model)
-    written: dict[int, tuple[str, int]] = {}
-
-    def draw(chosen: list[int]) -> None:
-        """Write the completions of some groups; where there is no room for all at once, one half after the other."""
-        batch = [place for number in chosen for place in groups[number]]
-        inputs = tokenizer(
-            [texts[place] for place in batch], return_tensors="pt", padding=True, add_special_tokens=False
-        ).to(model.device)
-        asked, mask = inputs["input_ids"], inputs["attention_mask"]
-        turned = [_turned([barred[place] for place in batch], asked.shape[1])]
-        output = None
-        with torch.inference_mode(), _habits(model, settings):
-            loop = {"custom_generate": decode} if shared else _room(model, asked.shape[1] + sampling.max_new_tokens)
-            try:
-                output = model.generate(asked, attention_mask=mask, logits_processor=turned, **loop)
-            except torch.OutOfMemoryError:
-                if len(chosen) == 1:
-                    raise
-        if output is None:  # here, where the error no longer holds what filled the room
-            free_gpu()
-            draw(chosen[: len(chosen) // 2])
-            draw(chosen[len(chosen) // 2 :])
-            return
-        rows = output[:, asked.shape[1] :].tolist()
-        for place, row in zip(batch, rows, strict=True):
-            length = next((index + 1 for index, token in enumerate(row) if token in ends), len(row))
-            written[place] = tokenizer.decode(row[:length], skip_special_tokens=True), length
-
-    for chosen in batches if quiet else progress(batches, "generating", len(batches)):
-        draw(chosen)
-    return [written[place] for place in range(len(texts))]
+    for batch in batches if quiet else progress(batches, "generating", len(batches)):
+        parts = [batch]  # of the batch, in order, that are still to be sampled
+        while parts:
+            part = parts.pop(0)
+            indices = [index for group in part for index in group]
+            sampled = _sample(
+                policy,
+                sampling,
+                [texts[index] for index in indices],
+                [banned[index] for index in indices],
+                can_split=len(part) > 1,
+            )
+            if sampled is None:
+                free_gpu()
+                half = len(part) // 2
+                parts[:0] = [part[:half], part[half:]]
+            else:
+                completions.update(zip(indices, sampled, strict=True))
+    return [completions[index] for index in range(len(texts))]
 
 
-def written_prompts(
+def render_prompts(
     tokenizer: Any, prompts: Sequence[Sequence[dict[str, str]]], prefixes: Sequence[str] | None, *, thinking: bool
 ) -> list[str]:
-    """Return prompts as the model's template writes them, each with the beginning of its completion."""
+    """Prompts as the model's chat template renders them, each with the beginning of its completion."""
     texts = [
         tokenizer.apply_chat_template(list(each), add_generation_prompt=True, tokenize=False, enable_thinking=thinking)
         for each in prompts
@@ -104,34 +105,79 @@ def written_prompts(
     return [text + prefix for text, prefix in zip(texts, prefixes or [""] * len(texts), strict=True)]
 
 
+def _batches(texts: Sequence[str], size: int) -> list[list[list[int]]]:
+    """Batches of groups of indices: the texts of a group are equal, those of a batch are of like length."""
+    order, times = grouped(texts, size)
+    groups = [order[start : start + times] for start in range(0, len(order), times)]
+    batches = batches_by_length([len(texts[group[0]]) for group in groups], max(1, size // times))
+    return [[groups[number] for number in batch] for batch in batches]
+
+
 def _first_token(tokenizer: Any, text: str, further: str) -> int | None:
-    """Return the token with which a text goes on; None where it does not, or where that is no token of its own."""
+    """The token with which a text continues; None where it does not, or where that is no token of its own."""
     if not further:
         return None
     before, whole = (tokenizer(each, add_special_tokens=False)["input_ids"] for each in (text, text + further))
     return whole[len(before)] if len(whole) > len(before) and whole[: len(before)] == before else None
 
 
-def _turned(barred: Sequence[int | None], length: int) -> Callable[[Any, Any], Any]:
-    """Return what bars a token, or none, of each completion at its very beginning, after prompts of some length."""
-    rows = [row for row, token in enumerate(barred) if token is not None]
-    tokens = [token for token in barred if token is not None]
+def _sample(
+    policy: Policy, sampling: Sampling, texts: Sequence[str], banned: Sequence[int | None], *, can_split: bool
+) -> list[Completion] | None:
+    """Sample a completion for each text in one batch; None where the memory of the GPU is too small for it.
 
-    def turn(written: Any, scores: Any) -> Any:
-        if rows and written.shape[1] == length:
+    Args:
+        policy: to sample from.
+        sampling: temperature and length.
+        texts: rendered prompts.
+        banned: a token for each text that its completion must not begin with, or None.
+        can_split: whether the batch can be split; otherwise torch's error is raised.
+    """
+    import torch
+
+    tokenizer, model = policy.tokenizer, policy.model
+    inputs = tokenizer(list(texts), return_tensors="pt", padding=True, add_special_tokens=False).to(model.device)
+    tokens, mask = inputs["input_ids"], inputs["attention_mask"]
+    length = tokens.shape[1]
+    config = _generation_config(policy, sampling)
+    shared = shares_prompts(model)
+    with torch.inference_mode(), _own_config(model, config):
+        loop = {"custom_generate": decode} if shared else _static_cache(model, length + sampling.max_new_tokens)
+        try:
+            output = model.generate(
+                tokens, attention_mask=mask, logits_processor=[_ban_first_tokens(banned, length)], **loop
+            )
+        except torch.OutOfMemoryError:
+            if not can_split:
+                raise
+            return None  # the caller frees memory once this error, which refers to it, is gone
+    completions = []
+    for row in output[:, length:].tolist():
+        end = next((index + 1 for index, token in enumerate(row) if token in config.eos_token_id), len(row))
+        completions.append(Completion(tokenizer.decode(row[:end], skip_special_tokens=True), end))
+    return completions
+
+
+def _ban_first_tokens(banned: Sequence[int | None], length: int) -> Callable[[Any, Any], Any]:
+    """A logits processor that bans one token of each row, or none, right after prompts of some length."""
+    rows = [row for row, token in enumerate(banned) if token is not None]
+    tokens = [token for token in banned if token is not None]
+
+    def process(input_ids: Any, scores: Any) -> Any:
+        if rows and input_ids.shape[1] == length:
             scores[rows, tokens] = -math.inf
         return scores
 
-    return turn
+    return process
 
 
-def _room(model: Any, length: int) -> dict[str, Any]:
-    """Return on a GPU room for the keys and values of so many tokens, all of it at once.
+def _static_cache(model: Any, length: int) -> dict[str, Any]:
+    """On a GPU, a cache that has memory for all tokens from the start.
 
     A cache that grows is copied with every token: SmolLM2-135M, 256 completions after prompts of 1,100 tokens, took
-    122 ms a token on an H200, and 42 in such room.
+    122 ms a token on an H200, and 42 with this one.
     """
-    if model.device.type != "cuda" or not model._can_compile_fullgraph:  # which is what such room asks of a model
+    if model.device.type != "cuda" or not transformers_private.can_be_recorded(model):
         return {}
     from transformers import StaticCache
 
@@ -139,27 +185,26 @@ def _room(model: Any, length: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _habits(model: Any, settings: Any) -> Iterator[None]:
-    """Put settings in place of the model's own, with which `generate` would fill up those it is given."""
-    own, model.generation_config = model.generation_config, settings
+def _own_config(model: Any, config: Any) -> Iterator[None]:
+    """Replace a model's generation config: `generate` would take from it what ours leaves open."""
+    usual, model.generation_config = model.generation_config, config
     try:
         yield
     finally:
-        model.generation_config = own
+        model.generation_config = usual
 
 
-def _generation(policy: Policy, sampling: Sampling) -> tuple[Any, set[int]]:
-    """Return how to generate, with nothing of the model's own habits but where it stops, and those tokens."""
+def _generation_config(policy: Policy, sampling: Sampling) -> Any:
+    """A generation config that takes nothing from the model's own but the tokens that end a completion."""
     from transformers import GenerationConfig
 
     own = policy.model.generation_config.eos_token_id
     ends = {policy.tokenizer.eos_token_id, *(own if isinstance(own, list) else [own])} - {None}
-    drawn = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
-    settings = GenerationConfig(
+    sampled = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
+    return GenerationConfig(
         max_new_tokens=sampling.max_new_tokens,
         eos_token_id=sorted(ends),
         pad_token_id=policy.tokenizer.pad_token_id,
         disable_compile=True,  # every batch has a shape of its own, and compiling takes longer than it saves
-        **(drawn if sampling.temperature > 0 else {"do_sample": False}),
+        **(sampled if sampling.temperature > 0 else {"do_sample": False}),
     )
-    return settings, ends

@@ -1,41 +1,40 @@
-"""Completions of one prompt that share its keys and values: what is kept of them, and how they attend to it.
+"""Completions of one prompt that share its keys and values.
 
-With every token the keys and values of a prompt are looked up once for all of its completions. On a GPU the computation
-of a token is recorded, and then played again: small models wait for Python otherwise.
+With every token the keys and values of a prompt are read once for all of its completions. On a GPU the computation of a
+token is recorded as a CUDA graph and replayed: with small models the GPU would wait for Python otherwise.
 
-Shapes: P prompts of L tokens, each of which begins n of the N = P × n completions, which have room for T tokens. What
-completions have themselves is laid out by prompt and head, P × heads × n × …, as what they share.
+Shapes: P prompts of L tokens, each of which has n of the N = P × n completions; the cache has capacity for T tokens of
+each completion. Keys and values of completions are laid out by prompt and head, P × heads × n × T × width, as those of
+the prompts, P × heads × L × width.
 """
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Self
+from typing import Any
 
-ATTENTION = "vpo_shared_prompts"  # the name by which transformers knows `_attend`
-ROOM = 256  # tokens that completions have room for at first, or all; it is doubled when it is full
+from vpo.models import transformers_private
+
+ATTENTION = "vpo_shared_prompts"  # the name of `_attend` in transformers' AttentionInterface
+CAPACITY = 256  # T at first, or all that is needed if less; it is doubled when it is full
 
 
-class Writer:
-    """Writes completions token by token; a cache, to transformers, of what it has written."""
+class SharedPromptCache:
+    """Keys and values of prompts and of their completions; to transformers, a cache of the completions."""
 
-    def __init__(self, model: Any, prompts: Any, keys: list[Any], values: list[Any], times: int, most: int) -> None:
-        """Make room for completions.
+    def __init__(self, prompts: Any, keys: list[Any], values: list[Any], times: int, max_tokens: int) -> None:
+        """Allocate memory for completions.
 
         Args:
-            model: which writes.
-            prompts: P × L, 1 for a token and 0 for padding.
+            prompts: the attention mask, P × L, 1 for a token and 0 for padding.
             keys: of the prompts, P × heads × L × width of each layer.
             values: likewise.
             times: n.
-            most: tokens of a completion.
+            max_tokens: the most that T can become.
         """
         import torch
-        from transformers import AttentionInterface
 
-        AttentionInterface.register(ATTENTION, _attend)
-        self.model, self.times, self.most = model, times, most
+        self.times, self.max_tokens = times, max_tokens
         # Under mixed precision keys are wider than values, and both are narrowed to be multiplied.
         self.values, self.keys = values, [each.to(value.dtype) for each, value in zip(keys, values, strict=True)]
         self.own_keys, self.own_values = (
@@ -43,139 +42,173 @@ class Writer:
             for kind in (self.keys, self.values)
         )
         hidden = torch.zeros(prompts.shape, device=prompts.device).masked_fill(prompts == 0, -math.inf)
-        self.hidden = hidden[:, None, None, None]  # P × 1 × 1 × 1 × (L + T)
-        self.token = torch.zeros(len(prompts) * times, 1, dtype=torch.long, device=prompts.device)
-        self.mask = torch.ones_like(self.token)  # is not used, and missed by some
-        self.position = prompts.sum(1).repeat_interleave(times)[:, None]
-        self.place = torch.zeros(1, dtype=torch.long, device=prompts.device)
+        self.hidden = hidden[:, None, None, None]  # added to attention scores, P × 1 × 1 × 1 × (L + T)
+        self.step = torch.zeros(1, dtype=torch.long, device=prompts.device)  # index of the token that is computed
         self.length: int = prompts.shape[1]
-        self.room = self.used = 0  # T, and how much of it is attended to
-        self.recorded: tuple[Any, Any] | None = None
-        self._grow()
+        self.capacity = self.used = 0  # T, and how much of it is attended to
+        self.grow()
 
-    @classmethod
-    def reading(cls, model: Any, prompts: Any, mask: Any, times: int, most: int, **kept: Any) -> tuple[Self, Any]:
-        """Return a writer that has read prompts, and the scores of the first tokens."""
-        from transformers import DynamicCache
-
-        cache = DynamicCache(config=model.config)
-        places = (mask.long().cumsum(-1) - 1).clamp(min=0)
-        output = model(prompts, attention_mask=mask, position_ids=places, past_key_values=cache, use_cache=True, **kept)
-        keys, values = [layer.keys for layer in cache.layers], [layer.values for layer in cache.layers]
-        return cls(model, mask.long(), keys, values, times, most), output.logits[:, -1].repeat_interleave(times, 0)
-
-    def next(self, tokens: Any, step: int) -> Any:
-        """Take the tokens that were chosen last, and return the scores of those that follow."""
-        if step == self.room:
-            self._grow()
-        self.token.copy_(tokens[:, None])
-        self.place.fill_(step)
-        self.hidden[..., self.length + step] = 0
-        if not (tokens.is_cuda and self.model._can_compile_fullgraph):  # what can be compiled can be recorded
-            self.used = step + 1
-            return self.compute()
-        if self.recorded is None:
-            self.recorded = _record(self.compute, tokens.device)
-        graph, scores = self.recorded
-        graph.replay()
-        return scores
-
-    def compute(self) -> Any:
-        """Return the scores of the tokens that follow those that are laid down."""
-        with _attention(self.model):
-            output = self.model(
-                self.token,
-                attention_mask=self.mask,
-                position_ids=self.position + self.place,
-                past_key_values=self,
-                use_cache=True,
-                writer=self,
-            )
-        return output.logits[:, -1]
-
-    def update(self, key: Any, value: Any, layer: int, *_: Any, **__: Any) -> tuple[Any, Any]:
-        """Keep the key and value of a token, and return those of all that was written (transformers calls it)."""
-        keys, values = self.own_keys[layer], self.own_values[layer]
-        for kept, new in ((keys, key), (values, value)):
-            by_prompt = new.to(kept.dtype).unflatten(0, (-1, self.times)).transpose(1, 2)
-            kept.index_copy_(3, self.place, by_prompt)
-        return keys[..., : self.used, :], values[..., : self.used, :]
-
-    def attend(self, layer: int, query: Any, key: Any, value: Any, scaling: float, **_: Any) -> Any:
-        """Attend to the prompt, whose queries of all completions go together, and to what a completion has itself."""
-        import torch
-
-        prompt_keys, prompt_values = self.keys[layer], self.values[layer]
-        prompts, heads, length, width = prompt_keys.shape
-        count, queries = query.shape[:2]
-        each = queries // heads  # a head of keys serves so many of queries
-        rows = (prompts, heads, self.times, each)
-        asked = query.to(key.dtype).view(prompts, self.times, heads, each, width).transpose(1, 2)
-        asked = asked.reshape(prompts, heads, self.times * each, width)
-        to_prompt = (asked @ prompt_keys.transpose(2, 3)).view(*rows, length)
-        to_own = asked.view(*rows, width) @ key.transpose(3, 4)
-        scores = torch.cat([to_prompt, to_own], -1)
-        scores = torch.add(self.hidden[..., : length + self.used], scores, alpha=scaling)
-        weights = torch.softmax(scores, -1).to(value.dtype)
-        from_prompt = weights[..., :length].view(prompts, heads, self.times * each, length) @ prompt_values
-        found = from_prompt.view(*rows, -1) + weights[..., length:] @ value
-        return found.transpose(1, 2).reshape(count, 1, queries, value.shape[-1])
-
-    def get_seq_length(self, *_: Any) -> int:
-        """Return how many tokens a completion has, its prompt included (transformers may ask)."""
-        return self.length + self.used
-
-    def _grow(self) -> None:
-        """Double the room for what is written."""
+    def grow(self) -> None:
+        """Double the capacity, up to `max_tokens`."""
         from torch.nn.functional import pad
 
-        more = min(self.room or ROOM, self.most - self.room)
-        self.recorded = None  # it is of the room that there was
+        more = min(self.capacity or CAPACITY, self.max_tokens - self.capacity)
         for kind in (self.own_keys, self.own_values):
             for layer, each in enumerate(kind):
                 kind[layer] = pad(each, (0, 0, 0, more))
         self.hidden = pad(self.hidden, (0, more), value=-math.inf)
-        self.room = self.used = self.room + more
+        self.capacity = self.used = self.capacity + more
+
+    def begin(self, step: int) -> None:
+        """Let tokens of a step be stored and attended to."""
+        self.step.fill_(step)
+        self.hidden[..., self.length + step] = 0
+
+    def update(self, key: Any, value: Any, layer: int, *_: Any, **__: Any) -> tuple[Any, Any]:
+        """Store the key and value of a token, N × heads × 1 × width; the result is those of all tokens of completions.
+
+        A layer of transformers calls it, and passes the result on to `attend`.
+        """
+        keys, values = self.own_keys[layer], self.own_values[layer]
+        for stored, new in ((keys, key), (values, value)):
+            by_prompt = new.to(stored.dtype).unflatten(0, (-1, self.times)).transpose(1, 2)
+            stored.index_copy_(3, self.step, by_prompt)
+        return keys[..., : self.used, :], values[..., : self.used, :]
+
+    def attend(self, layer: int, query: Any, key: Any, value: Any, scaling: float, **_: Any) -> Any:
+        """Attend to the prompt, with one product for the queries of all of its completions, and to each completion."""
+        import torch
+
+        prompt_keys, prompt_values = self.keys[layer], self.values[layer]
+        prompts, heads, length, width = prompt_keys.shape
+        count, query_heads = query.shape[:2]
+        each = query_heads // heads  # heads of queries that share a head of keys
+        rows = (prompts, heads, self.times, each)
+        queries = query.to(key.dtype).view(prompts, self.times, heads, each, width).transpose(1, 2)
+        queries = queries.reshape(prompts, heads, self.times * each, width)
+        to_prompt = (queries @ prompt_keys.transpose(2, 3)).view(*rows, length)
+        to_own = queries.view(*rows, width) @ key.transpose(3, 4)
+        scores = torch.cat([to_prompt, to_own], -1)
+        scores = torch.add(self.hidden[..., : length + self.used], scores, alpha=scaling)
+        weights = torch.softmax(scores, -1).to(value.dtype)
+        from_prompt = weights[..., :length].view(prompts, heads, self.times * each, length) @ prompt_values
+        output = from_prompt.view(*rows, -1) + weights[..., length:] @ value
+        return output.transpose(1, 2).reshape(count, 1, query_heads, value.shape[-1])
+
+    def get_seq_length(self, *_: Any) -> int:
+        """Tokens of a completion, its prompt included (some models of transformers call it)."""
+        return self.length + self.used
+
+
+class SharedPromptDecoder:
+    """Computes the logits of completions, one token at a time, after their prompts."""
+
+    def __init__(self, model: Any, prompts: Any, cache: SharedPromptCache) -> None:
+        """Take a model, the attention mask of the prompts (P × L), and a cache that holds the prompts."""
+        import torch
+        from transformers import AttentionInterface
+
+        AttentionInterface.register(ATTENTION, _attend)
+        self.model, self.cache = model, cache
+        self.token = torch.zeros(len(prompts) * cache.times, 1, dtype=torch.long, device=prompts.device)
+        self.mask = torch.ones_like(self.token)  # unused, but some models need one
+        self.position = prompts.sum(1).repeat_interleave(cache.times)[:, None]
+        self.recorded: tuple[Any, Any] | None = None  # a CUDA graph, and where it leaves the logits
+
+    def next(self, tokens: Any, step: int) -> Any:
+        """The logits that follow the tokens, (N,), of a step."""
+        if step == self.cache.capacity:
+            self.recorded = None  # it reads the memory that the cache has now
+            self.cache.grow()
+        self.token.copy_(tokens[:, None])
+        self.cache.begin(step)
+        if not (tokens.is_cuda and transformers_private.can_be_recorded(self.model)):
+            self.cache.used = step + 1
+            return self.compute()
+        if self.recorded is None:
+            self.recorded = _record(self.compute, tokens.device)
+        graph, logits = self.recorded
+        graph.replay()
+        return logits
+
+    def compute(self) -> Any:
+        """The logits that follow `token`."""
+        with transformers_private.attention(self.model, ATTENTION):
+            output = self.model(
+                self.token,
+                attention_mask=self.mask,
+                position_ids=self.position + self.cache.step,
+                past_key_values=self.cache,
+                use_cache=True,
+                shared_prompts=self.cache,
+            )
+        return output.logits[:, -1]
+
+
+def read_prompts(
+    model: Any,
+    prompts: Any,
+    mask: Any,
+    times: int,
+    max_tokens: int,
+    cache_type: type[SharedPromptCache] = SharedPromptCache,
+    **further: Any,
+) -> tuple[SharedPromptDecoder, Any]:
+    """Read each prompt once; the result is a decoder for n completions of each, and the logits of their first tokens.
+
+    Args:
+        model: that reads.
+        prompts: tokens, P × L, padded on the left.
+        mask: 1 for a token and 0 for padding.
+        times: n.
+        max_tokens: of a completion.
+        cache_type: of the cache.
+        further: arguments for the model.
+    """
+    from transformers import DynamicCache
+
+    past = DynamicCache(config=model.config)
+    positions = (mask.long().cumsum(-1) - 1).clamp(min=0)
+    output = model(
+        prompts, attention_mask=mask, position_ids=positions, past_key_values=past, use_cache=True, **further
+    )
+    kept = cache_type(mask.long(), *transformers_private.keys_and_values(past), times, max_tokens)
+    return SharedPromptDecoder(model, mask.long(), kept), output.logits[:, -1].repeat_interleave(times, 0)
 
 
 def _attend(
-    module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: float, writer: Writer, **more: Any
+    module: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any,
+    scaling: float,
+    shared_prompts: SharedPromptCache,
+    **further: Any,
 ) -> tuple[Any, None]:
-    """Attend, as transformers asks it."""
-    return writer.attend(module.layer_idx, query, key, value, scaling, **more), None
+    """The attention function that layers of transformers call."""
+    return shared_prompts.attend(module.layer_idx, query, key, value, scaling, **further), None
 
 
 @cache
-def _aside(device: Any) -> Any:
-    """Return a stream to record on; one for all, since each keeps memory of its own."""
+def _recording_stream(device: Any) -> Any:
+    """A CUDA stream to record on; one for all recordings, since each stream keeps memory of its own."""
     import torch
 
     return torch.cuda.Stream(device)
 
 
 def _record(compute: Callable[[], Any], device: Any) -> tuple[Any, Any]:
-    """Return a computation on a GPU as a graph to be replayed, and where its result will lie."""
+    """Record a computation as a CUDA graph; the result is the graph, and the tensor into which a replay writes."""
     import torch
 
-    stream = _aside(device)
+    stream = _recording_stream(device)
     with torch.cuda.device(device):
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            compute()  # what is only done the first time is not to be recorded
+            compute()  # what happens in the first call alone must not be recorded
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
             result = compute()
     return graph, result
-
-
-@contextmanager
-def _attention(model: Any) -> Iterator[None]:
-    """Have a model attend by `_attend`."""
-    config = model.config.get_text_config()
-    usual = config._attn_implementation
-    config._attn_implementation = ATTENTION
-    try:
-        yield
-    finally:
-        config._attn_implementation = usual

@@ -139,7 +139,7 @@ def readable(policy: Policy, task: Task[Any], warmup: Warmup) -> float:
     """Return the share of the answers, asked for as sets, that can be read."""
     prompts = [task.ask(problem, warmup.answers) for problem in _some(task, "train", PROBED, warmup.seed)]
     sampling = Sampling(temperature=1.0, max_new_tokens=warmup.max_tokens * warmup.answers, seed=warmup.seed)
-    found = [task.parse(text, warmup.answers) for text, _ in complete(policy, prompts, sampling)]
+    found = [task.parse(each.text, warmup.answers) for each in complete(policy, prompts, sampling)]
     read = [answer is not None and task.normal_form(answer) is not None for answers in found for answer in answers]
     return sum(read) / len(read)
 
@@ -164,7 +164,7 @@ def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmu
     draws = 2 * warmup.answers
     prompts = [task.ask(problem, 1) for problem in problems for _ in range(draws)]
     sampling = Sampling(temperature=1.0, max_new_tokens=warmup.max_tokens, seed=warmup.seed)
-    found = [task.parse(text, 1)[0] for text, _ in complete(policy, prompts, sampling)]
+    found = [task.parse(each.text, 1)[0] for each in complete(policy, prompts, sampling)]
     vectors = task.score_all([problem for problem in problems for _ in range(draws)], found)
     drawn = list(zip(found, vectors, strict=True))
     random = Random(f"own answers {warmup.seed}")

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
-from vpo.models.generate import Sampling, complete, written_prompts
+from vpo.models.generate import Sampling, complete, render_prompts
 from vpo.models.policy import Policy
 from vpo.search.operators import GenerationRequest
 from vpo.util.endpoint import Client, Endpoint, Reply, RequestError
@@ -64,8 +64,8 @@ class TransformersGenerator:
             quiet=True,
         )
         return [
-            Generation(request.prefix + text, tokens)
-            for request, (text, tokens) in zip(requests, completions, strict=True)
+            Generation(request.prefix + each.text, each.tokens)
+            for request, each in zip(requests, completions, strict=True)
         ]
 
 
@@ -83,7 +83,7 @@ class VllmGenerator:
 
     def generate(self, requests: Sequence[GenerationRequest], seed: int) -> list[Generation]:
         """Each completion has a seed of its own."""
-        prompts = written_prompts(
+        prompts = render_prompts(
             self.model.get_tokenizer(),
             [request.messages for request in requests],
             [request.prefix for request in requests],

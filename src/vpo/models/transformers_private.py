@@ -1,0 +1,79 @@
+"""Every private part of transformers that vpo uses, each behind a function that says what it is.
+
+transformers may change them in any release. `TESTED` says with which releases tests/models/test_decoding.py passed;
+with another one completions are sampled by plain `generate`, and nothing here but `can_be_recorded` is called.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+TESTED = ">=5.22,<5.23"  # the bounds of transformers in pyproject.toml
+
+
+@cache
+def is_tested() -> bool:
+    """Whether the installed transformers is one of `TESTED`. If not, one line on standard error says so, once."""
+    from packaging.specifiers import SpecifierSet
+
+    installed = version("transformers")
+    if SpecifierSet(TESTED).contains(installed, prereleases=True):
+        return True
+    print(
+        f"vpo: transformers {installed} is untested with vpo's decoding (tested: {TESTED}): sampling with plain "
+        "generate, which reads a prompt once for each of its completions",
+        file=sys.stderr,
+    )
+    return False
+
+
+def looks_up_attention(model: Any) -> bool:
+    """Whether the layers take their attention function, and further arguments for it, from `AttentionInterface`."""
+    return bool(model._supports_attention_backend)
+
+
+@contextmanager
+def attention(model: Any, name: str) -> Iterator[None]:
+    """Have the layers attend by the function that is registered under a name.
+
+    The public `set_attn_implementation` checks and reloads too much to be called for each token.
+    """
+    config = model.config.get_text_config()
+    usual = config._attn_implementation
+    config._attn_implementation = name
+    try:
+        yield
+    finally:
+        config._attn_implementation = usual
+
+
+def can_be_recorded(model: Any) -> bool:
+    """Whether `forward` always runs the same kernels: a CUDA graph and a `StaticCache` need that."""
+    return bool(getattr(model, "_can_compile_fullgraph", False))
+
+
+def decode_kernels(model: Any) -> AbstractContextManager[None]:
+    """The kernels that `generate` itself uses after the prompt: other ones for mixtures of experts on a GPU."""
+    chosen: AbstractContextManager[None] = model._optimize_model_for_decode()
+    return chosen
+
+
+def padding_token(generation_config: Any) -> int:
+    """The token with which `generate` fills completions that have ended; 0 where there is none."""
+    token = generation_config._pad_token_tensor
+    return 0 if token is None else int(token)
+
+
+def keys_and_values(past: Any) -> tuple[list[Any], list[Any]]:
+    """The keys and the values of a `DynamicCache`, layer by layer."""
+    return [layer.keys for layer in past.layers], [layer.values for layer in past.layers]
+
+
+def own_loop(model: Any, mode: Any) -> Callable[..., Any] | None:
+    """The decoding loop of transformers for a `GenerationMode`; None where transformers has none any more."""
+    from transformers.generation.utils import GENERATION_MODES_MAPPING
+
+    return getattr(type(model), GENERATION_MODES_MAPPING[mode], None)
