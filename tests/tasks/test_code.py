@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.tasks import code_rows
 from tests.tasks.watched import WatchedSandbox, only, task_on
 from vpo import set_reward
-from vpo.evaluation.score import Completion, score_completions
+from vpo.evaluation.score import UnscoredCompletion, score_completions
 from vpo.evaluation.scored import ScoreCounts
 from vpo.sandbox.verdicts import Case, Status, Verdict
 from vpo.tasks.answers import write
@@ -220,9 +220,9 @@ def test_a_pool_of_code_is_ragged_and_leaves_out_what_is_not_known(tmp_path):
     large, small = task.problems()
     counts = ScoreCounts()
     completions = [
-        Completion(large, write([fenced(ADD), "x"]), 2, {"generation": 0}),
-        Completion(small, write([fenced(ADD), fenced(f"{ADD}# BROKEN")]), 2, {"generation": 0}),
-        Completion(small, write([fenced(ADD), fenced("pass")]), 2, {"generation": 1}),
+        UnscoredCompletion(large, write([fenced(ADD), "x"]), 2, {"generation": 0}),
+        UnscoredCompletion(small, write([fenced(ADD), fenced(f"{ADD}# BROKEN")]), 2, {"generation": 0}),
+        UnscoredCompletion(small, write([fenced(ADD), fenced("pass")]), 2, {"generation": 1}),
     ]
     found = []
     for each in score_completions(task, completions):
