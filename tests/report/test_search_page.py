@@ -22,20 +22,18 @@ def folder(tmp_path_factory):
 @needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_draws_what_was_solved_and_the_family(folder, width):
-    drawn, said = opened(folder / "report.html", width)
+    page, said = opened(folder / "report.html", width)
     assert said == []
-    assert int(drawn.width) <= width
+    assert int(page.width) <= width
     for run, name in enumerate(("embedded-evolve", "embedded-best_of_n")):
-        outcome = read_result(folder / name)
+        result = read_result(folder / name)
         for unit in ("iterations", "answers", "generations", "tokens"):
-            points = drawn.points[f"by {unit}", run]
-            expected = outcome.curve(unit, [point[0] for point in points])
+            points = page.points[f"by {unit}", run]
+            expected = result.curve(unit, [point[0] for point in points])
             assert [point[1:] for point in points] == [
                 pytest.approx((value.mean, value.low, value.high)) for value in expected
             ]
-    tree = drawn.points["family tree", 1]  # the last group before it was that of the other search
-    outcome = read_result(folder / "embedded-evolve")
-    sizes = {
-        len(members) for case, members in families_of(folder / "embedded-evolve").items() if case in outcome.solved
-    }
+    tree = page.points["family tree", 1]  # the last group before it was that of the other search
+    result = read_result(folder / "embedded-evolve")
+    sizes = {len(members) for case, members in families_of(folder / "embedded-evolve").items() if case in result.solved}
     assert len(tree) in sizes

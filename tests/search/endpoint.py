@@ -1,4 +1,4 @@
-"""A small OpenAI-compatible endpoint on loopback that answers as a test wants it to."""
+"""A small OpenAI-compatible endpoint on loopback that answers as a test says."""
 
 import json
 import socket
@@ -19,14 +19,14 @@ def endpoint(answer):
             with lock:
                 seen.append(request)
                 number = len(seen) - 1
-            found = answer(request, number)
-            if isinstance(found, str):
-                message = {"role": "assistant", "content": found}
+            reply = answer(request, number)
+            if isinstance(reply, str):
+                message = {"role": "assistant", "content": reply}
                 choice = {"index": 0, "finish_reason": "stop", "message": message}
                 usage = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
                 body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
-                found = 200, json.dumps({**body, "usage": usage}).encode()
-            status, body, *headers = found
+                reply = 200, json.dumps({**body, "usage": usage}).encode()
+            status, body, *headers = reply
             try:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
@@ -43,7 +43,7 @@ def endpoint(answer):
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
-        request_queue_size = 128  # where more call at once, some are heard a second later
+        request_queue_size = 128  # with more concurrent calls some would wait for a second
 
     server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)

@@ -1,4 +1,4 @@
-"""`vpo search`: what it is told, prints and draws, and what it refuses."""
+"""`vpo search`: its arguments, output and page, and what it refuses."""
 
 import json
 import re
@@ -24,13 +24,13 @@ def test_the_command_searches_compares_and_draws(tmp_path, capsys):
         assert part in said
     data = json.loads((out / "results.json").read_text())
     page = (out / "report.html").read_text()
-    drawn = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
-    assert drawn["search"]["curves"] == data["curves"]
-    for place, name in enumerate(("embedded-evolve", "embedded-best_of_n")):
-        outcome = read_result(out / name)
-        curve = data["curves"][0]["runs"][place]
+    shown = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1))
+    assert shown["search"]["curves"] == data["curves"]
+    for index, name in enumerate(("embedded-evolve", "embedded-best_of_n")):
+        result = read_result(out / name)
+        curve = data["curves"][0]["runs"][index]
         assert data["curves"][0]["unit"] == "iterations"
-        assert curve["mean"] == [value.mean for value in outcome.curve("iterations", curve["budgets"])]
+        assert curve["mean"] == [value.mean for value in result.curve("iterations", curve["budgets"])]
     before = {path: path.stat().st_mtime_ns for path in out.glob("*/*.jsonl")}
     assert main([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["names"] == ["embedded evolve", "embedded best_of_n"]
@@ -53,7 +53,7 @@ def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, cap
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         (["--target", "golf=1"], "target names 'golf', and the objectives are completion"),
         (["--goal", "golf>=1"], "goal names 'golf', and the objectives are completion"),
@@ -61,9 +61,9 @@ def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, cap
         (["--operators", "regow=1"], "operator 'regow' is not known"),
         (["--operators", "regrow=much"], "operators must be written NAME=SHARE"),
         (["--operators", "extend", "--answers", "1"], "operator extend needs 2 or more answers per generation, not 1"),
-        (["--strategy", "openevolve"], "strategy openevolve needs an endpoint: serve the model by vpo serve"),
+        (["--strategy", "openevolve"], "strategy openevolve needs an endpoint: serve the model with vpo serve"),
         (["--generator", "llama.cpp"], "generator must be one of transformers, vllm, endpoint, not 'llama.cpp'"),
-        (["--generator", "endpoint"], "generator endpoint needs the URL of one: give --endpoint URL"),
+        (["--generator", "endpoint"], "generator endpoint needs its URL: give --endpoint URL"),
         (
             ["--generator", "vllm", "--endpoint", "http://127.0.0.1:9/v1"],
             "endpoint http://127.0.0.1:9/v1 needs generator endpoint, not vllm",
@@ -85,14 +85,14 @@ def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, cap
         ),
     ],
 )
-def test_bad_input_is_one_line(given, message, tmp_path, capsys):
+def test_bad_input_is_one_line(options, message, tmp_path, capsys):
     arguments = ["search", "embedded", "--task", "maze", "--set", "size=7", "--problems", "1"]
-    assert main([*arguments, "--out", str(tmp_path / "o"), *given]) == 2
+    assert main([*arguments, "--out", str(tmp_path / "o"), *options]) == 2
     said = capsys.readouterr().err
     assert message in said
     assert said.startswith("vpo: error: ")
     assert said.count("\n") == 1
-    if "--endpoint" not in given:
+    if "--endpoint" not in options:
         assert not (tmp_path / "o").exists()
 
 
@@ -102,8 +102,8 @@ def test_searches_over_different_problems_are_not_compared(tmp_path, capsys):
         folders.append(str(tmp_path / f"base{size}"))
         ask = ["eval", "embedded", "--task", "maze", "--set", f"size={size}", "--problems", "1", "--answers", "1"]
         assert main([*ask, "--pool", "1", "--out", folders[-1]]) == 0
-    given = [*folders, "--iterations", "1", "--problems", "1", "--no-baseline", "--processes", "0"]
-    assert main(["search", *given, "--out", str(tmp_path / "out")]) == 2
+    options = [*folders, "--iterations", "1", "--problems", "1", "--no-baseline", "--processes", "0"]
+    assert main(["search", *options, "--out", str(tmp_path / "out")]) == 2
     assert "the searches are not over the same problems and goals" in capsys.readouterr().err
 
 

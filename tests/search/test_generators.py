@@ -1,4 +1,4 @@
-"""Searches behind an endpoint: one that works, and ones that do not."""
+"""Searches with an endpoint: one that works, and ones that do not."""
 
 import asyncio
 import json
@@ -36,12 +36,12 @@ def test_a_search_behind_an_endpoint_refines_until_it_is_solved(tmp_path):
         return f"<answer>{best if shown else best[:-1]}</answer>"
 
     with endpoint(answer) as (address, seen):
-        request = SearchConfig(
+        config = SearchConfig(
             model="m", endpoint=address, task="maze", task_settings={"size": 7}, problems=1, iterations=20,
             temperature=0.3, operators={"fresh": 0.2, "refine": 0.8}, conditions=("completion>=1",),
         )  # fmt: skip
-        outcome = search_into(tmp_path / "a", request)
-    assert len(outcome.solved) == 1
+        result = search_into(tmp_path / "a", config)
+    assert len(result.solved) == 1
     assert seen[0]["temperature"] == 0.3
     assert seen[0]["model"] == "m"
     rows = [json.loads(line) for line in (tmp_path / "a" / GENERATIONS).read_text().splitlines()]
@@ -55,15 +55,15 @@ def test_failed_requests_are_recorded_and_the_search_continues(tmp_path, monkeyp
         return (500, b"out of order") if number % 2 else "<answer>UURR</answer>"
 
     with endpoint(answer) as (address, _):
-        request = SearchConfig(
+        config = SearchConfig(
             model="m", endpoint=address, task="maze", task_settings={"size": 7}, problems=2, iterations=1
         )
         monkeypatch.setattr(SearchSetup, "new_generator", lambda _: generator(address, concurrent=1))
-        outcome = search_into(tmp_path / "a", request)
-    (reason,) = outcome.failures
+        result = search_into(tmp_path / "a", config)
+    (reason,) = result.failures
     assert "500" in reason
-    assert outcome.failures[reason] == 3
-    assert outcome.spent["tokens"].sum() == 3 * 7
+    assert result.failures[reason] == 3
+    assert result.spent["tokens"].sum() == 3 * 7
     rows = [json.loads(line) for line in (tmp_path / "a" / CANDIDATES).read_text().splitlines()]
     assert sum(row["scores"] is None for row in rows) == 3
     assert len(rows) == 6
@@ -139,19 +139,19 @@ def test_tokens_that_nobody_counts_are_not_counted(usage, tmp_path):
     body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
     body["choices"] = [{"index": 0, "finish_reason": "stop", "message": message}]
     with endpoint(lambda request, number: (200, json.dumps(body).encode())) as (address, _):
-        request = SearchConfig(
+        config = SearchConfig(
             model="m", endpoint=address, task="maze", task_settings={"size": 7}, problems=1, iterations=1, processes=0
         )
-        outcome = search_into(tmp_path / "a", request)
-        again = search_into(tmp_path / "a", replace(request, iterations=2))
+        result = search_into(tmp_path / "a", config)
+        again = search_into(tmp_path / "a", replace(config, iterations=2))
         with pytest.raises(ValueError, match="a budget in tokens needs an endpoint that counts them"):
-            search_into(tmp_path / "b", replace(request, budget={"tokens": 1}))
-    assert "tokens" not in outcome.spent
+            search_into(tmp_path / "b", replace(config, budget={"tokens": 1}))
+    assert "tokens" not in result.spent
     assert again.spent["answers"].tolist() == [6]
 
 
 def test_a_failed_request_is_tried_again():
     with endpoint(lambda request, number: "fine" if number else (503, b"")) as (address, seen):
-        (found,) = generator(address, tries=2).generate([REQUEST], 0)
-    assert found.text == "fine"
+        (generation,) = generator(address, tries=2).generate([REQUEST], 0)
+    assert generation.text == "fine"
     assert len(seen) == 2

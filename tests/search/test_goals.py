@@ -74,7 +74,7 @@ def test_a_function_of_ones_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("texts", "message"),
     [
         ({"targets": ["golf=1"]}, "target names 'golf', and the objectives are completion, gold"),
         ({"targets": ["gold"]}, "target must be written NAME=WEIGHT"),
@@ -88,11 +88,11 @@ def test_a_function_of_ones_own(tmp_path):
         ({"targets": ["gold=1", "gold=1"]}, "goals must be given once each"),
     ],
 )
-def test_what_is_no_goal_is_refused(given, message):
+def test_what_is_no_goal_is_refused(texts, message):
     import re
 
     with pytest.raises(ValueError, match=re.escape(message)):
-        goals_of(TASK, **given)
+        goals_of(TASK, **texts)
 
 
 def test_a_file_that_cannot_be_run_is_one_line(tmp_path):

@@ -22,7 +22,7 @@ TASK = MazeTask(size=7)
 MAZES = TASK.problems("test", count=2)
 
 
-def request(address, **changes):
+def config(address, **changes):
     return SearchConfig(
         **{
             **{"model": "m", "endpoint": address, "strategy": "openevolve", "task": "maze", "answers": 3},
@@ -39,8 +39,8 @@ def lines(folder, name):
 def test_openevolve_searches_the_cases_of_a_task(tmp_path):
     best = TASK.gold(MAZES[0])
 
-    def answer(asked, number):
-        text = asked["messages"][-1]["content"]
+    def answer(request, number):
+        text = request["messages"][-1]["content"]
         assert "What counts now is: completion>=1" in text
         assert "Give 3 different answers" in text
         assert TASK.question(MAZES[0])[0]["content"] in text
@@ -48,14 +48,14 @@ def test_openevolve_searches_the_cases_of_a_task(tmp_path):
 
     folder = tmp_path / "a"
     with endpoint(answer) as (address, seen):
-        outcome = search_into(folder, request(address, iterations=8))
-        asked = len(seen)
-        assert 3 <= asked <= 5  # it ends once the case is solved, but for what is on its way
-        again = search_into(folder, request(address, iterations=8))
-        assert len(seen) == asked  # nothing is done twice
-    assert outcome.solved == again.solved == {f"{MAZES[0].id} completion>=1"}
-    assert outcome.solved_at["iterations"].tolist() == [3]
-    assert outcome.solved_at["answers"].tolist() == [9]
+        result = search_into(folder, config(address, iterations=8))
+        requests = len(seen)
+        assert 3 <= requests <= 5  # it ends once the problem is solved
+        again = search_into(folder, config(address, iterations=8))
+        assert len(seen) == requests  # nothing is done twice
+    assert result.solved == again.solved == {f"{MAZES[0].id} completion>=1"}
+    assert result.solved_at["iterations"].tolist() == [3]
+    assert result.solved_at["answers"].tolist() == [9]
     generations, candidates = lines(folder, GENERATIONS), lines(folder, CANDIDATES)
     assert [row["iteration"] for row in generations][:3] == [0, 1, 2]
     assert {row["operator"] for row in generations} == {"openevolve"}
@@ -63,25 +63,25 @@ def test_openevolve_searches_the_cases_of_a_task(tmp_path):
     for row in candidates:
         if row["answer"] is not None:
             assert row["scores"] == pytest.approx(TASK.score(MAZES[0], row["answer"]))
-    config = json.loads((folder / "openevolve" / "0" / "config.yaml").read_text())
-    assert config["database"]["feature_dimensions"] == ["gold", "diamond"]
+    written = json.loads((folder / "openevolve" / "0" / "config.yaml").read_text())
+    assert written["database"]["feature_dimensions"] == ["gold", "diamond"]
 
 
 def test_a_search_that_was_cut_off_goes_on_from_the_checkpoint(tmp_path):
-    with endpoint(lambda asked, number: write(["U" * (number + 1), "D" * (number + 1), "L"])) as (address, seen):
+    with endpoint(lambda request, number: write(["U" * (number + 1), "D" * (number + 1), "L"])) as (address, seen):
         short = tmp_path / "a"
-        search_into(short, request(address, iterations=2))
-        outcome = search_into(short, request(address, iterations=3))
+        search_into(short, config(address, iterations=2))
+        result = search_into(short, config(address, iterations=3))
         assert len(seen) == 3
         for name in (GENERATIONS, CANDIDATES, "ended.json"):
             (short / name).unlink()  # as if it had been killed before it was read back
-        assert search_into(short, request(address, iterations=3)).cases == outcome.cases
+        assert search_into(short, config(address, iterations=3)).cases == result.cases
         assert len(seen) == 3
-    assert outcome.spent["generations"].tolist() == [3]
+    assert result.spent["generations"].tolist() == [3]
 
 
 def test_a_process_that_is_lost_is_said_and_the_search_goes_on(tmp_path):
-    def answer(asked, number):
+    def answer(request, number):
         if number == 2:  # the process that requests is killed, as by a system that is out of memory
             for pid in started:
                 os.kill(pid, signal.SIGKILL)
@@ -89,15 +89,15 @@ def test_a_process_that_is_lost_is_said_and_the_search_goes_on(tmp_path):
 
     started = set()
     with endpoint(answer) as (address, seen):
-        config = request(address, iterations=4)
+        four = config(address, iterations=4)
         with (
             noting_processes(started),
             pytest.raises(ValueError, match="was killed by signal 9; resume with the same command"),
         ):
-            search_into(tmp_path / "a", config)
+            search_into(tmp_path / "a", four)
         assert not (tmp_path / "a" / "ended.json").exists()
-        outcome = search_into(tmp_path / "a", config)
-    assert outcome.spent["iterations"].tolist() == [4]
+        result = search_into(tmp_path / "a", four)
+    assert result.spent["iterations"].tolist() == [4]
     assert len(seen) >= 4
 
 
@@ -122,21 +122,21 @@ def test_an_endpoint_that_is_down_is_one_error_and_is_asked_again(tmp_path):
     with pytest.raises(
         ValueError, match=r"OpenEvolve got no completion from http://127\.0\.0\.1:9/v1: LLM generation failed"
     ):
-        search_into(tmp_path / "a", request("http://127.0.0.1:9/v1", iterations=1))
-    with endpoint(lambda asked, number: write(["U", "D", "L"])) as (address, _):
-        outcome = search_into(tmp_path / "a", request(address, iterations=1))
-    assert outcome.spent["answers"].tolist() == [3]
+        search_into(tmp_path / "a", config("http://127.0.0.1:9/v1", iterations=1))
+    with endpoint(lambda request, number: write(["U", "D", "L"])) as (address, _):
+        result = search_into(tmp_path / "a", config(address, iterations=1))
+    assert result.spent["answers"].tolist() == [3]
 
 
 def test_a_case_that_comes_to_nothing_is_recorded_and_the_others_go_on(tmp_path):
-    def answer(asked, number):
-        first = TASK.question(MAZES[0])[0]["content"] in asked["messages"][-1]["content"]
+    def answer(request, number):
+        first = TASK.question(MAZES[0])[0]["content"] in request["messages"][-1]["content"]
         return "no tags at all" if first else write(["U", "D", "```\nL\n``` R"])
 
     with endpoint(answer) as (address, _):
-        outcome = search_into(tmp_path / "a", request(address, problems=2, iterations=2, budget={"answers": 3}))
-    assert outcome.spent["answers"].tolist() == [3, 3]
-    assert outcome.failures["the completion has no such answer"] == 3
+        result = search_into(tmp_path / "a", config(address, problems=2, iterations=2, budget={"answers": 3}))
+    assert result.spent["answers"].tolist() == [3, 3]
+    assert result.failures["the completion has no such answer"] == 3
     answers = [row["answer"] for row in lines(tmp_path / "a", CANDIDATES)]
     assert "```\nL\n``` R" in answers  # as it is
 
@@ -151,11 +151,11 @@ def test_answers_are_cut_out_and_scored_as_the_task_does_it(tmp_path):
     for answers in (1, 3):
         gold = task.gold(problem)
         text = gold if answers == 1 else write([gold, "<answer>else</answer>", "<answer>nothing</answer>"])
-        with endpoint(lambda asked, number, text=text: text) as (address, _):
+        with endpoint(lambda request, number, text=text: text) as (address, _):
             changes = {"task": "musique", "task_settings": {"data": str(tmp_path / "rows.jsonl")}, "features": ()}
-            told = request(address, conditions=(), targets=("answer_f1=1",), iterations=1, answers=answers, **changes)
-            outcome = search_into(tmp_path / str(answers), told)
-        assert len(outcome.solved) == 1
+            one = config(address, conditions=(), targets=("answer_f1=1",), iterations=1, answers=answers, **changes)
+            result = search_into(tmp_path / str(answers), one)
+        assert len(result.solved) == 1
         rows = lines(tmp_path / str(answers), CANDIDATES)
         assert rows[0]["scores"] == [1.0] * 5
 
@@ -163,9 +163,9 @@ def test_answers_are_cut_out_and_scored_as_the_task_does_it(tmp_path):
 def test_what_openevolve_cannot_do_is_refused(tmp_path):
     for changes in ({"operators": {"fresh": 1.0}}, {"budget": {"tokens": 10}}):
         with pytest.raises(ValueError, match="openevolve has operators of its own, and no budget in tokens"):
-            request("http://127.0.0.1:9/v1", **changes)
-    with pytest.raises(ValueError, match="thinking cannot be asked of an endpoint"):
-        request("http://127.0.0.1:9/v1", thinking=True)
+            config("http://127.0.0.1:9/v1", **changes)
+    with pytest.raises(ValueError, match="thinking cannot be set for an endpoint"):
+        config("http://127.0.0.1:9/v1", thinking=True)
 
 
 def test_the_evaluator_gives_every_metric_whatever_the_scorer_does(tmp_path):
@@ -174,25 +174,25 @@ def test_the_evaluator_gives_every_metric_whatever_the_scorer_does(tmp_path):
         "class Bad(MazeTask):\n"
         "    name = 'bad'\n"
         "    def score(self, problem, answer):\n"
-        "        if 'X' in answer: raise RuntimeError('told to')\n"
+        "        if 'X' in answer: raise RuntimeError('as the answer says')\n"
         "        return super().score(problem, answer)\n"
     )
     source = {"task": str(tmp_path / "task.py"), "settings": {"size": 7}, "split": "test", "count": 1}
     source["goals"] = {"targets": ["gold=1"]}
-    told = {"source": source, "problem": MAZES[0].id, "goal": "gold=1", "limit": 20, "objectives": TASK.names}
-    evaluate = evaluator(json.dumps(told))
+    settings = {"source": source, "problem": MAZES[0].id, "goal": "gold=1", "limit": 20, "objectives": TASK.names}
+    evaluate = evaluator(json.dumps(settings))
     program = tmp_path / "program.txt"
     program.write_text(TASK.gold(MAZES[0]))
-    found = evaluate(str(program))
+    metrics = evaluate(str(program))
     scores = TASK.score(MAZES[0], program.read_text())
-    assert found == pytest.approx(
+    assert metrics == pytest.approx(
         {
             **dict(zip(TASK.names, scores, strict=True)),
-            **{"combined_score": scores[1], "vpo_failed": 0.0, "vpo_solved": found["vpo_solved"]},
+            **{"combined_score": scores[1], "vpo_failed": 0.0, "vpo_solved": metrics["vpo_solved"]},
         }
     )
     program.write_text("X")
     failed = evaluate(str(program))
-    assert failed.keys() == found.keys()
+    assert failed.keys() == metrics.keys()
     assert failed["vpo_failed"] == 1.0
     assert failed["combined_score"] == 0.0

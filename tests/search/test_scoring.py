@@ -22,7 +22,7 @@ class Word:
     id: str
 
 class Wild(Task):
-    name, summary = "wild", "does what it is told"
+    name, summary = "wild", "does what the answer says"
     objectives = (Objective("length", "length"), Objective("one", "one"))
     weights = (0.5, 0.5)
     def problems(self, split="test", *, count=None):
@@ -35,9 +35,9 @@ class Wild(Task):
         if answer == "die":
             os._exit(3)
         if answer == "raise":
-            raise RuntimeError("told to")
+            raise RuntimeError("as the answer says")
         if answer == "exit":
-            raise SystemExit("told to")
+            raise SystemExit("as the answer says")
         if answer.startswith("/"):
             child = subprocess.Popen(["sleep", "60"])
             open(answer, "w").write(str(child.pid))
@@ -102,7 +102,7 @@ def test_what_hangs_dies_or_raises_costs_itself_alone(source):
             7: "the process that scored it died",
             8: "not scored within 1 s",
         }
-        assert results[5].answers[0].failure == "SystemExit: told to"
+        assert results[5].answers[0].failure == "SystemExit: as the answer says"
         assert all(results[number].answers[0].scores[1] == 1.0 for number in (0, 2, 4, 6, 9))
     finally:
         pool.close()
@@ -111,7 +111,7 @@ def test_what_hangs_dies_or_raises_costs_itself_alone(source):
 @pytest.mark.parametrize(
     ("text", "failure"),
     [
-        (write(["raise", "x"]), "RuntimeError: told to"),
+        (write(["raise", "x"]), "RuntimeError: as the answer says"),
         (write(["nan", "x"]), "ValueError: a score is not a finite number: [nan, 1.0]"),
         (write(["form", "x"]), "RuntimeError: no form"),
         (write(["odd form", "x"]), None),

@@ -52,7 +52,7 @@ def same(one, other):
 
 
 def test_the_log_tells_all(whole):
-    folder, outcome = whole
+    folder, result = whole
     generations, candidates = lines(folder, GENERATIONS), lines(folder, CANDIDATES)
     assert [row["number"] for row in generations] == list(range(len(generations)))
     assert len({row["case"] for row in generations if row["iteration"] == 0}) == 8
@@ -69,14 +69,14 @@ def test_the_log_tells_all(whole):
             (parent,) = (each for each in candidates if (each["case"], each["number"]) == (row["case"], made["parent"]))
             assert row["answer"] != parent["answer"]  # what stood there was barred
     solved = {row["case"] for row in candidates if row["solved"]}
-    assert outcome.solved == solved
-    for case in solved:  # nothing is asked for once a case is solved
+    assert result.solved == solved
+    for case in solved:  # nothing is generated once a case is solved
         first = min(
             by_generation[row["generation"]]["iteration"] for row in candidates if row["solved"] and row["case"] == case
         )
         assert max(row["iteration"] for row in generations if row["case"] == case) == first
-    assert outcome.spent["answers"].sum() == len(candidates)
-    assert outcome.spent["tokens"].sum() == sum(row["tokens"] for row in generations)
+    assert result.spent["answers"].sum() == len(candidates)
+    assert result.spent["tokens"].sum() == sum(row["tokens"] for row in generations)
 
 
 def test_values_are_those_of_the_goal(whole):
@@ -86,22 +86,22 @@ def test_values_are_those_of_the_goal(whole):
     mazes = {maze.id: maze for maze in task.problems("test", count=4)}
     for row in lines(whole[0], CANDIDATES):
         problem, goal = row["case"].split(" ")
-        place = {"gold=1": 1, "diamond=1": 2}[goal]
-        weights = np.eye(4)[place]
+        index = {"gold=1": 1, "diamond=1": 2}[goal]
+        weights = np.eye(4)[index]
         if row["answer"] is None:
             assert (row["scores"], row["value"], row["failure"]) == (None, 0.0, "the completion has no such answer")
         else:
             scores = task.score(mazes[problem], row["answer"])
             assert row["scores"] == pytest.approx(scores)
-            assert row["value"] == pytest.approx(scores[place])
-            assert row["solved"] == (scores[place] >= task.best(mazes[problem], weights) - 1e-9)
+            assert row["value"] == pytest.approx(scores[index])
+            assert row["solved"] == (scores[index] >= task.best(mazes[problem], weights) - 1e-9)
 
 
 def test_a_family_leads_from_a_fresh_sample_to_the_solution(whole):
-    folder, outcome = whole
+    folder, result = whole
     for case, members in families_of(folder).items():
         line = [each for each in members if each["ancestor"]]
-        assert bool(line) == (case in outcome.solved)
+        assert bool(line) == (case in result.solved)
         if line:
             assert line[0]["parent"] is None
             assert line[-1]["solved"]
@@ -173,21 +173,19 @@ def test_processes_change_nothing(whole, tmp_path):
 
 def test_fewer_iterations_are_shown_as_asked_for(whole, tmp_path):
     shutil.copytree(whole[0], tmp_path / "a")
-    outcome = search_into(tmp_path / "a", replace(SMALL, iterations=2))
-    assert outcome.spent["iterations"].max() == 2
-    assert outcome.spent["answers"].sum() < whole[1].spent["answers"].sum()
+    result = search_into(tmp_path / "a", replace(SMALL, iterations=2))
+    assert result.spent["iterations"].max() == 2
+    assert result.spent["answers"].sum() < whole[1].spent["answers"].sum()
 
 
 @pytest.mark.parametrize(("unit", "most"), [("answers", 6), ("generations", 2), ("tokens", 60)])
 def test_a_budget_ends_a_case(unit, most, tmp_path):
-    outcome = search_into(
-        tmp_path / "a", replace(SMALL, budget={unit: most}, targets=("gold=1,diamond=1",), problems=2)
-    )
-    unsolved = ~np.isfinite(outcome.solved_at[unit])
+    result = search_into(tmp_path / "a", replace(SMALL, budget={unit: most}, targets=("gold=1,diamond=1",), problems=2))
+    unsolved = ~np.isfinite(result.solved_at[unit])
     assert unsolved.any()
-    assert (outcome.spent[unit][unsolved] >= most).all()  # an iteration that is begun is finished
-    assert (outcome.spent[unit] < most + 130).all()
-    assert outcome.spent["iterations"].max() < 5
+    assert (result.spent[unit][unsolved] >= most).all()  # an iteration that is begun is finished
+    assert (result.spent[unit] < most + 130).all()
+    assert result.spent["iterations"].max() < 5
     with pytest.raises(ValueError, match=r"holds another search \(it differs in budget\)"):
         search_into(tmp_path / "a", replace(SMALL, targets=("gold=1,diamond=1",), problems=2))
 
@@ -201,9 +199,9 @@ def test_a_policy_that_writes_no_answers_is_recorded(tmp_path, monkeypatch):
             return [Generation("well", 3) for _ in requests]
 
     monkeypatch.setattr(SearchSetup, "new_generator", lambda _: Mute())
-    outcome = search_into(tmp_path / "a", replace(SMALL, iterations=2))
-    assert outcome.failures == {"the completion has no such answer": 8 * 3 * 2}
-    assert not outcome.solved
+    result = search_into(tmp_path / "a", replace(SMALL, iterations=2))
+    assert result.failures == {"the completion has no such answer": 8 * 3 * 2}
+    assert not result.solved
 
 
 def test_another_search_needs_another_folder(whole, tmp_path):
@@ -213,10 +211,10 @@ def test_another_search_needs_another_folder(whole, tmp_path):
 
 
 def test_single_answers_spend_as_much_an_iteration(tmp_path):
-    outcome = search_into(tmp_path / "a", replace(SMALL, answers=1, iterations=2, targets=("gold=1",)))
+    result = search_into(tmp_path / "a", replace(SMALL, answers=1, iterations=2, targets=("gold=1",)))
     generations = lines(tmp_path / "a", GENERATIONS)
     assert len([row for row in generations if row["iteration"] == 0]) == 4 * 3
-    assert (outcome.spent["answers"] % 3 == 0).all()
+    assert (result.spent["answers"] % 3 == 0).all()
 
 
 def test_a_policy_with_the_target_in_its_prompt_gets_the_weights_of_the_goal(tmp_path, monkeypatch):
@@ -236,14 +234,14 @@ def test_a_policy_with_the_target_in_its_prompt_gets_the_weights_of_the_goal(tmp
 
 
 def test_curves_count_what_is_solved_within_a_budget(whole):
-    _, outcome = whole
-    last = outcome.curve("iterations", [5])[0]
-    assert last.mean == pytest.approx(len(outcome.solved) / 8)
+    _, result = whole
+    last = result.curve("iterations", [5])[0]
+    assert last.mean == pytest.approx(len(result.solved) / 8)
     assert last.low <= last.mean <= last.high
-    means = [value.mean for value in outcome.curve("answers", range(1, 16))]
+    means = [value.mean for value in result.curve("answers", range(1, 16))]
     assert means == sorted(means)
     assert means[-1] == last.mean
-    assert only_solved([outcome, outcome]) == [[0, 0], [0, 0]]
+    assert only_solved([result, result]) == [[0, 0], [0, 0]]
 
 
 def test_seeds_count_with_their_mean(whole, tmp_path):

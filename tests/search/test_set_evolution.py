@@ -11,7 +11,7 @@ pytest.importorskip("openevolve")
 from tests.search.endpoint import endpoint
 from vpo.tasks.answers import write
 
-# In the style of OpenEvolve's example of function minimisation: a program returns a point, judged by how low it is.
+# In the style of OpenEvolve's example of function minimisation: a program returns a point, scored by how low it is.
 PROGRAM = "def search():\n    return 3.0, 3.0\n"
 EVALUATOR = """
 import importlib.util

@@ -1,4 +1,4 @@
-"""Strategies: what is asked for next, and what is kept."""
+"""Strategies: which moves they choose, and what they keep."""
 
 from collections import Counter
 from dataclasses import replace
@@ -23,7 +23,7 @@ def candidate(number, scores, value=None, answer="UU"):
     return Candidate(number, 0, "fresh", None, 1, answer, scores, value, False)
 
 
-def told(*candidates, forms=None, **settings):
+def evolve_after(*candidates, forms=None, **settings):
     strategy = Evolve(operators=SHARES, **settings)
     strategy.tell(candidates, forms or [each.number for each in candidates])
     return strategy
@@ -40,7 +40,7 @@ def test_evolve_begins_with_fresh_samples():
 
 
 def test_operators_are_used_in_proportion():
-    strategy = told(candidate(0, (0.5, 0.5)), candidate(1, (1.0, 0.0)))
+    strategy = evolve_after(candidate(0, (0.5, 0.5)), candidate(1, (1.0, 0.0)))
     used = Counter(move.operator for move in strategy.ask(4000, Random(0)))
     assert {name: round(count / 4000, 1) for name, count in used.items()} == pytest.approx(
         {"fresh": 0.2, "regrow": 0.5, "extend": 0.2}, abs=0.11
@@ -51,13 +51,13 @@ def test_operators_are_used_in_proportion():
 
 
 def test_the_same_draws_ask_for_the_same():
-    strategy = told(*(candidate(n, (n / 10, 1 - n / 10)) for n in range(10)))
+    strategy = evolve_after(*(candidate(n, (n / 10, 1 - n / 10)) for n in range(10)))
     assert strategy.ask(20, Random("a")) == strategy.ask(20, Random("a"))
     assert strategy.ask(20, Random("a")) != strategy.ask(20, Random("b"))
 
 
 def test_the_archive_holds_what_nothing_dominates():
-    strategy = told(
+    strategy = evolve_after(
         candidate(0, (0.2, 0.9)), candidate(1, (0.9, 0.2)), candidate(2, (0.1, 0.8)), candidate(3, (0.2, 0.9)), size=1
     )
     assert [each.number for each in strategy.archive] == [0, 1]
@@ -68,7 +68,7 @@ def test_the_archive_holds_what_nothing_dominates():
 
 
 def test_repeated_unread_and_unscored_answers_are_not_kept():
-    strategy = told(
+    strategy = evolve_after(
         candidate(0, (0.5, 0.5)), candidate(1, (0.5, 0.5)), candidate(2, (0.9, 0.9)), candidate(3, None),
         forms=["a", "a", None, "b"],
     )  # fmt: skip
@@ -81,7 +81,7 @@ def test_repeated_unread_and_unscored_answers_are_not_kept():
 def test_parents_are_chosen_as_asked_for(parents):
     # 0 has the best value, 1 and 2 each the best of an objective, 3 to 9 crowd together.
     crowd = [candidate(n, (0.5, 0.5), 0.1) for n in range(3, 10)]
-    strategy = told(
+    strategy = evolve_after(
         candidate(0, (0.5, 0.5), 1.0), candidate(1, (1.0, 0.0), 0.1), candidate(2, (0.0, 1.0), 0.1), *crowd,
         parents=parents,
     )  # fmt: skip
@@ -96,7 +96,7 @@ def test_parents_are_chosen_as_asked_for(parents):
 
 @pytest.mark.parametrize("parents", PARENTS)
 def test_one_candidate_is_the_parent(parents):
-    strategy = told(candidate(7, (0.5, 0.5)), parents=parents)
+    strategy = evolve_after(candidate(7, (0.5, 0.5)), parents=parents)
     assert {move.parent.number for move in strategy.ask(50, Random(0)) if move.parent} == {7}
 
 
@@ -123,12 +123,12 @@ def test_moves_become_prompts(answers):
     assert replace(branched, avoided="") == regrown
     assert branched.avoided.rstrip() == f"RDD</{tag}>"
     refined = request_for_move(TASK, CASE, Move("refine", parent), answers, None)
-    asked = refined.messages[-1]["content"]
-    assert asked.startswith(plain[-1]["content"])
-    assert "UURRDD" in asked
-    assert "completion 1.00, gold 0.50" in asked
-    assert "falls short on: gold, diamond" in asked
-    assert "gold=1" in asked
+    prompt = refined.messages[-1]["content"]
+    assert prompt.startswith(plain[-1]["content"])
+    assert "UURRDD" in prompt
+    assert "completion 1.00, gold 0.50" in prompt
+    assert "falls short on: gold, diamond" in prompt
+    assert "gold=1" in prompt
     assert refined.prefix == ""
     if answers > 1:
         extended = request_for_move(TASK, CASE, Move("extend", parent), answers, None)
@@ -136,7 +136,7 @@ def test_moves_become_prompts(answers):
 
 
 @pytest.mark.parametrize(
-    ("given", "answers", "generator", "message"),
+    ("operators", "answers", "generator", "message"),
     [
         ({"regow": 1.0}, 3, TransformersGenerator, "operator 'regow' is not known: did you mean 'regrow'"),
         ({"regrow": -1.0}, 3, TransformersGenerator, "the share of operator regrow must be 0 or more, not -1.0"),
@@ -162,9 +162,9 @@ def test_moves_become_prompts(answers):
         ({}, 3, TransformersGenerator, "operators must name 1 or more with a share above 0"),
     ],
 )
-def test_operators_that_cannot_be_used_are_refused(given, answers, generator, message):
+def test_operators_that_cannot_be_used_are_refused(operators, answers, generator, message):
     with pytest.raises(ValueError, match=message):
-        check_operators(given, answers, generator.unsupported)
+        check_operators(operators, answers, generator.unsupported)
 
 
 @pytest.mark.parametrize("answers", [1, 3])

@@ -1,7 +1,8 @@
-"""Search: spend a budget of answers on a trained policy, for a goal that need not have been trained for.
+"""Search: spend a budget of answers on a trained policy, for a goal that it need not have been trained for.
 
-A strategy is asked what to try next and told what came of it (`strategies`), for a problem and a goal (`goals`). Its
-moves become prompts (`operators`), a model or an endpoint writes (`writers`), the task scores in processes with a time
-limit (`judge`), and all of it is logged so that a search can be taken up anywhere (`loop`, `log`). `run` puts them
-together, and `outcome` says what was solved at which budget.
+A strategy (`strategies`) chooses moves for a problem and a goal (`goals`). Operators turn moves into prompts
+(`operators`), a generator writes the completions (`generators`), and the task scores their answers (`scorer`) in
+processes with a time limit (`scoring`). The loop over all problems (`loop`) logs every step (`log`), so that a search
+can be resumed at any point. `setup` makes these parts from a config (`config`), `run` does one search, `jobs` many in
+parallel; `result` reads from the log what was solved at which budget. `openevolve` hands the search to OpenEvolve.
 """

@@ -1,4 +1,4 @@
-"""What a search is asked for: the model, the problems, the goals, the strategy and the budgets."""
+"""The settings of a search: model, problems, goals, strategy and budgets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,30 +12,30 @@ GENERATORS = ("transformers", "vllm", "endpoint")
 
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig:
-    """What to search with, where, and for what. What is None is as the model was trained.
+    """The settings of a search. Those that are None are as the model was trained.
 
     Attributes:
-        model: a run, an evaluation of a model, a folder, a name on the hub, or "embedded"; at an endpoint it is asked
-            for by the name of its folder, as `vpo serve` has it, or by any other name that the endpoint knows.
-        generator: what samples the answers: "transformers" or "vllm" in this process, or an "endpoint"; by default the
-            endpoint where one is given, else transformers.
-        endpoint: the URL of an OpenAI-compatible one.
+        model: a run, an evaluation of a model, a folder, a name on the hub, or "embedded". At an endpoint: the name of
+            its folder, as `vpo serve` names it, or any other name that the endpoint knows.
+        generator: what generates the completions: "transformers" or "vllm" in this process, or an "endpoint"; by
+            default the endpoint where one is given, else transformers.
+        endpoint: the URL of an OpenAI-compatible endpoint.
         strategy: by name.
-        task: what to ask.
+        task: name or file.
         task_settings: of the task.
-        split: which problems.
-        problems: how many of them; all by default.
-        answers: m, that a generation is asked for.
-        targets, conditions, rewards: goals, each of which is looked for in every problem; the task's own without any.
-        operators: of `evolve`, how often each is used.
+        split: of the problems.
+        problems: how many; all by default.
+        answers: m, per generation.
+        targets, conditions, rewards: goals, each searched for in every problem; the task's own goal without any.
+        operators: of `evolve`, how often each is used, in proportion.
         parents: how `evolve` chooses them.
-        size: of its population.
+        size: of the population of `evolve`.
         features: objectives that span the map of `openevolve`, all by default.
-        iterations, budget, per_iteration, seed: see `vpo.search.loop.Settings`.
-        max_tokens: room for each.
+        iterations, budget, per_iteration, seed: see `vpo.search.loop.LoopConfig`.
+        max_tokens: token budget of an answer.
         temperature, top_p, batch, thinking: see `vpo.models.generate.Sampling`.
-        processes: that score; 0 for none but this one.
-        limit: seconds to score a generation, and for an endpoint to answer.
+        processes: that score; 0 to score in this process.
+        limit: seconds to score a generation, and for a request to an endpoint.
     """
 
     model: str
@@ -67,7 +67,7 @@ class SearchConfig:
     limit: float = 60.0
 
     def __post_init__(self) -> None:
-        """Refuse a strategy that is not there."""
+        """Choose the default generator, and check the settings that depend on each other."""
         if self.strategy not in STRATEGIES:
             raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}, not {self.strategy!r}")
         if not self.generator:
@@ -75,14 +75,12 @@ class SearchConfig:
         if self.generator not in GENERATORS:
             raise InputError(f"generator must be one of {', '.join(GENERATORS)}, not {self.generator!r}")
         if self.generator == "endpoint" and self.endpoint is None:
-            raise InputError("generator endpoint needs the URL of one: give --endpoint URL")
+            raise InputError("generator endpoint needs its URL: give --endpoint URL")
         if self.generator != "endpoint" and self.endpoint is not None:
             raise InputError(f"endpoint {self.endpoint} needs generator endpoint, not {self.generator}")
         if self.endpoint is not None and self.thinking:
-            raise InputError("thinking cannot be asked of an endpoint: it is a setting of its server")
+            raise InputError("thinking cannot be set for an endpoint: it is a setting of its server")
         if self.strategy == "openevolve" and (self.operators is not None or "tokens" in self.budget):
             raise InputError("strategy openevolve has operators of its own, and no budget in tokens")
         if self.strategy == "openevolve" and self.endpoint is None:
-            raise InputError(
-                "strategy openevolve needs an endpoint: serve the model by vpo serve, and give its address"
-            )
+            raise InputError("strategy openevolve needs an endpoint: serve the model with vpo serve, and give its URL")
