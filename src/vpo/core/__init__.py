@@ -1,7 +1,7 @@
 """Arrays in, arrays out: the mathematics of Vector Policy Optimization.
 
-Every function takes numpy arrays or torch tensors and gives back the same kind on the same device; it is
-written once, over the array API. Importing this package does not import torch.
+Every function takes numpy arrays or torch tensors and returns the same type on the same device; it is written
+once, over the array API. Importing this package does not import torch.
 
 Shape suffixes, here and in the whole project:
 

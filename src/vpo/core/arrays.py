@@ -1,4 +1,4 @@
-"""numpy arrays and torch tensors alike: recognise them, convert to float64 and back."""
+"""numpy arrays and torch tensors: recognise them, convert to float64 and back."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _namespaces: dict[type, Namespace] = {}
 
 
 def as_array(value: ArrayLike, name: str) -> Array:
-    """Return a numpy array or torch tensor as it is, anything else (lists, numbers) as a numpy array."""
+    """A numpy array or torch tensor as it is; anything else (lists, numbers) as a numpy array."""
     if array_api_compat.is_torch_array(value):
         if value.dtype.is_complex:
             raise InputError(f"{name} must hold real numbers, not {value.dtype}")
@@ -29,11 +29,11 @@ def as_array(value: ArrayLike, name: str) -> Array:
 
 
 def namespace(array: Array) -> Namespace:
-    """Return the array API namespace of `array`."""
-    found = _namespaces.get(type(array))
-    if found is None:  # array_api_compat takes longer to find it than numpy to sum a group's rewards
-        found = _namespaces[type(array)] = array_api_compat.array_namespace(array)
-    return found
+    """The array API namespace of `array`, cached by type: looking it up takes longer than summing a group's rewards."""
+    xp = _namespaces.get(type(array))
+    if xp is None:
+        xp = _namespaces[type(array)] = array_api_compat.array_namespace(array)
+    return xp
 
 
 def widen(array: Array) -> Array:
@@ -46,7 +46,7 @@ def widen(array: Array) -> Array:
 def narrow(array: Array, like: Array) -> Array:
     """Convert a computed array to the precision of the input: float64 (or integers) stay, less is float32.
 
-    Half precision comes back as float32: bfloat16 has three digits, too few to rank rewards by.
+    Half precision becomes float32: bfloat16 has three digits, too few to rank rewards by.
     """
     xp = namespace(array)
     is_short = xp.isdtype(like.dtype, "real floating") and like.dtype.itemsize < 8
@@ -63,13 +63,13 @@ def to_numpy(array: Array) -> np.ndarray[Any, Any]:
 
 
 def from_numpy(array: np.ndarray[Any, Any], like: Array) -> Array:
-    """Return a numpy array as the kind of array that `like` is, on its device."""
+    """A numpy array as the type of array that `like` is, on its device."""
     xp = namespace(like)
-    if array.dtype == np.float64:  # the widest that the device of `like` has
+    if array.dtype == np.float64:  # the widest type of the device of `like`
         return xp.asarray(array, dtype=widen(like).dtype, device=array_api_compat.device(like))
     return xp.asarray(array, device=array_api_compat.device(like))
 
 
 def shape(array: Array) -> tuple[int, ...]:
-    """Return the shape as plain integers."""
+    """The shape as plain integers, whatever the array type."""
     return tuple(int(size) for size in array.shape)

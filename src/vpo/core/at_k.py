@@ -1,4 +1,4 @@
-"""What a pool of answers gives under a budget: best@k, pass@k, and intervals over problems."""
+"""The best of a pool of answers under a budget: best@k, pass@k, and intervals over problems."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from vpo.util.errors import InputError
 
 
 def best_at_k(scores: ArrayLike, k: int | Sequence[int]) -> Array:
-    """Return the expected best of k answers drawn without replacement, (..., n) → (...).
+    """Expected best of k answers sampled without replacement, (..., n) → (...).
 
     Exact, with no shuffling: Σ_i C(i−1, k−1) / C(n, k) · s_(i), the scores s sorted upward.
 
     Args:
         scores: a number for each answer of the pool.
-        k: how many are drawn, 1 ≤ k ≤ n. Several at once, (..., n) → (..., len(k)), cost one sort.
+        k: the sample size, 1 ≤ k ≤ n. Several in one call, (..., n) → (..., len(k)), cost one sort.
     """
     return _best_at_k(scores, k, "scores")
 
 
 def pass_at_k(solved: ArrayLike, k: int | Sequence[int]) -> Array:
-    """Return the chance that k answers drawn without replacement hold one that solves, (..., n) → (...)."""
+    """Probability that k answers sampled without replacement include one that solves, (..., n) → (...)."""
     solved = as_array(solved, "solved")
     check_rank(solved, "solved", "n", batched=True)
     return _best_at_k(widen(as_booleans(solved, "solved", solved, shape(solved))), k, "solved")
@@ -51,20 +51,20 @@ def _best_at_k(values: ArrayLike, k: int | Sequence[int], name: str) -> Array:
 
 @lru_cache(maxsize=256)
 def _order_weights(n: int, ks: tuple[int, ...]) -> Floats:
-    """Return the chance that the i-th smallest of n is the largest of k drawn, (n, len(ks))."""
+    """Probability that the i-th smallest of n is the largest of a sample of k, (n, len(ks))."""
     k_row = np.asarray(ks, dtype=np.float64)[None, :]
     rank = np.arange(n, 1, -1, dtype=np.float64)[:, None]  # n, n−1, …, 2
-    # C(i−2, k−1) / C(i−1, k−1) = (i−k) / (i−1), from the largest, whose chance is k/n, downward.
+    # C(i−2, k−1) / C(i−1, k−1) = (i−k) / (i−1), from the largest, whose probability is k/n, downward.
     ratios = np.vstack([k_row / n, np.maximum(rank - k_row, 0) / (rank - 1)])
     weights: Floats = np.cumprod(ratios, axis=0)[::-1].astype(np.float64)
     return weights
 
 
 def best_at_tokens(scores: ArrayLike, tokens: ArrayLike, budgets: Sequence[float]) -> Array:
-    """Return the expected best of what a number of tokens buys, (N,), (N,) → (len(budgets),).
+    """Expected best of the generations that a token budget affords, (N,), (N,) → (len(budgets),).
 
-    k generations cost k times the mean tokens; between two whole numbers of them the value is interpolated,
-    from 0 for no tokens. A budget beyond all N generations gives what all of them give.
+    k generations cost k times the mean tokens; between two integers k the value is interpolated, from 0 for
+    no tokens. A budget beyond all N generations has the value of all of them.
 
     Args:
         scores: the best score in each generation of one problem.
@@ -78,20 +78,20 @@ def best_at_tokens(scores: ArrayLike, tokens: ArrayLike, budgets: Sequence[float
         raise InputError(f"tokens must be greater than 0 for each of {shape(scores)[0]} generations, not {costs_N}")
     if min(budgets, default=0) < 0:
         raise InputError(f"budgets must be 0 or more tokens, not {min(budgets)}")
-    bought = np.minimum(np.asarray(budgets, dtype=np.float64) / costs_N.mean(), len(costs_N))
-    ks = sorted({int(k) for k in (*np.floor(bought), *np.ceil(bought)) if k >= 1})
+    affordable = np.minimum(np.asarray(budgets, dtype=np.float64) / costs_N.mean(), len(costs_N))
+    ks = sorted({int(k) for k in (*np.floor(affordable), *np.ceil(affordable)) if k >= 1})
     values = [0.0, *to_numpy(best_at_k(scores, ks))] if ks else [0.0]
-    return narrow(from_numpy(np.interp(bought, [0, *ks], values), scores), scores)
+    return narrow(from_numpy(np.interp(affordable, [0, *ks], values), scores), scores)
 
 
 def first(scores: ArrayLike) -> Array:
-    """Return the mean score of answer 1, what a set-trained policy gives if it stops there, (..., N, M) → (...)."""
+    """Mean score of answer 1: a set-trained policy that stops there, (..., N, M) → (...)."""
     scores = _sets(scores)
     return narrow(namespace(scores).mean(widen(scores)[..., 0], axis=-1), scores)
 
 
 def best_of_set(scores: ArrayLike) -> Array:
-    """Return the mean over generations of the best answer in each, reported as `set`, (..., N, M) → (...)."""
+    """Mean over generations of the best answer in each, reported as `set`, (..., N, M) → (...)."""
     scores = _sets(scores)
     xp = namespace(scores)
     return narrow(xp.mean(xp.max(widen(scores), axis=-1), axis=-1), scores)
@@ -121,7 +121,7 @@ class Interval:
 
 
 def bootstrap(values: ArrayLike, *, resamples: int = 5000, confidence: float = 0.95, seed: int = 0) -> Interval:
-    """Return the mean over problems and its percentile bootstrap interval, (P,) → numbers, (P, q) → (q,).
+    """The mean over problems and its percentile bootstrap interval, (P,) → numbers, (P, q) → (q,).
 
     For two methods on the same problems, pass the differences ``a - b``: that is the paired interval.
     """

@@ -40,10 +40,10 @@ def check_finite(array: Array, name: str) -> None:
     fine = xp.abs(widen(array)) <= LARGEST
     if not xp.all(fine):
         index = tuple(int(i) for i in np.argwhere(~to_numpy(fine))[0])
-        place = f"{name}[{', '.join(map(str, index))}]" if index else name
+        element = f"{name}[{', '.join(map(str, index))}]" if index else name
         value = float(array[index])
         bound = f"at most {LARGEST:g} in size" if math.isfinite(value) else "finite"
-        raise InputError(f"{name} must be {bound}: {place} is {value}")
+        raise InputError(f"{name} must be {bound}: {element} is {value}")
 
 
 def check_weights(weights: Array, name: str) -> None:
@@ -60,7 +60,7 @@ def check_weights(weights: Array, name: str) -> None:
 
 
 def as_booleans(value: ArrayLike, name: str, like: Array, expected: Sequence[int]) -> Array:
-    """Return `value` as a boolean array of the kind of `like`, refusing another shape or other numbers than 0/1."""
+    """`value` as a boolean array of the type of `like`, refusing another shape or numbers other than 0 and 1."""
     array = to_numpy(as_array(value, name))
     if array.shape != tuple(expected):
         raise InputError(f"{name} must have shape {tuple(expected)}, not {array.shape}")
@@ -71,7 +71,7 @@ def as_booleans(value: ArrayLike, name: str, like: Array, expected: Sequence[int
 
 
 def as_pools(scores: ArrayLike) -> Array:
-    """Return `scores` as an array of pools, (..., n, D), refusing empty ones and numbers that are not finite."""
+    """`scores` as an array of pools, (..., n, D), refusing empty ones and numbers that are not finite."""
     scores = as_array(scores, "scores")
     check_rank(scores, "scores", "n, D", batched=True)
     if 0 in shape(scores):

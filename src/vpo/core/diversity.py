@@ -57,7 +57,7 @@ def diversity(scores: ArrayLike) -> Diversity:
 
 
 def pairwise_l1(scores: ArrayLike) -> Array:
-    """Return the mean L1 distance over all pairs of answers, (..., n, D) → (...). One answer: 0."""
+    """Mean L1 distance over all pairs of answers, (..., n, D) → (...). One answer: 0."""
     scores = as_pools(scores)
     xp = namespace(scores)
     n = shape(scores)[-2]
@@ -68,14 +68,14 @@ def pairwise_l1(scores: ArrayLike) -> Array:
 
 
 def coverage(scores: ArrayLike) -> Array:
-    """Return the mean over the objectives of the best score in the pool, (..., n, D) → (...)."""
+    """Mean over the objectives of the best score in the pool, (..., n, D) → (...)."""
     scores = as_pools(scores)
     xp = namespace(scores)
     return xp.mean(xp.max(widen(scores), axis=-2), axis=-1)
 
 
 def is_nondominated(pool_nD: Array) -> Array:
-    """Return which score vectors, (n, D), no other beats; the first of equal ones."""
+    """Mask of the score vectors, (n, D), that no other dominates; of equal ones the first."""
     import moocore  # slow to import
 
     return moocore.is_nondominated(pool_nD, maximise=True, keep_weakly=False)

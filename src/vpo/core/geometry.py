@@ -24,8 +24,8 @@ class Geometry:
         correlation: (D, D), between objectives, over the answers of a problem. 0 where one does not vary.
         spread: (D,), standard deviation of each objective over the answers of a problem.
         shares: (..., n), the part of the simplex of weightings in which each answer is the best one.
-        expected_max: (...), E_w[max_i w·r_i], what an ideal set earns.
-        best_single: (...), max_i E[w]·r_i, what the best single answer earns.
+        expected_max: (...), E_w[max_i w·r_i], the set reward of the whole pool.
+        best_single: (...), max_i E[w]·r_i, the expected score of the best single answer.
     """
 
     effective_rank: float
@@ -37,7 +37,7 @@ class Geometry:
 
     @property
     def headroom(self) -> Array:
-        """What an ideal set earns above the best single answer. Near 0, VPO will not help."""
+        """The set reward of the pool less the score of the best single answer. Near 0, VPO will not help."""
         return self.expected_max - self.best_single
 
 
@@ -47,11 +47,11 @@ def geometry(scores: ArrayLike, *, concentration: Concentration = 1.0) -> Geomet
     xp = namespace(scores)
     wide = widen(scores)
     objectives = shape(scores)[-1]
-    found = columns(to_numpy(wide - xp.mean(wide, axis=-2, keepdims=True)).reshape(-1, objectives))
+    statistics = columns(to_numpy(wide - xp.mean(wide, axis=-2, keepdims=True)).reshape(-1, objectives))
     return Geometry(
-        effective_rank=found.effective_rank,
-        correlation=from_numpy(found.correlation, scores),
-        spread=from_numpy(found.spread, scores),
+        effective_rank=statistics.effective_rank,
+        correlation=from_numpy(statistics.correlation, scores),
+        spread=from_numpy(statistics.spread, scores),
         shares=simplex_shares(scores, concentration=concentration),
         expected_max=set_reward(wide, concentration=concentration),
         best_single=best_single(wide, concentration=concentration),
@@ -105,7 +105,7 @@ def best_single(scores: ArrayLike, *, target: ArrayLike | None = None, concentra
 
 
 def simplex_shares(scores: ArrayLike, *, concentration: Concentration = 1.0) -> Array:
-    """Return the share of weightings under which each answer is best, ties shared, (..., n, D) → (..., n)."""
+    """Share of weightings under which each answer is best, ties shared, (..., n, D) → (..., n)."""
     scores = as_pools(scores)
     batch, (answers, objectives) = shape(scores)[:-2], shape(scores)[-2:]
     points_DK = directions(objectives, concentration).T

@@ -1,4 +1,4 @@
-"""The set reward, E_w[max_i w·r_i]: what a set of answers is worth before the weighting is known."""
+"""The set reward, E_w[max_i w·r_i]: the value of a set of answers before the weighting is known."""
 
 import math
 from functools import partial
@@ -25,17 +25,17 @@ def set_reward(
     directions: ArrayLike | None = None,
     mask: ArrayLike | None = None,
 ) -> Array:
-    """Return E_{w ~ Dir(α)}[max_i w·r_i] of each set of answers, (..., M, D) → (...).
+    """E_{w ~ Dir(α)}[max_i w·r_i] of each set of answers, (..., M, D) → (...).
 
-    The average runs over a fixed set of directions, so the same answers always earn the same: this is a
-    plain reward function. It is differentiable in torch. For M = 1 it is exactly E[w]·r.
+    The average runs over a fixed set of directions, so the same answers always have the same reward: this
+    is a plain reward function. It is differentiable in torch. For M = 1 it is exactly E[w]·r.
 
     Args:
-        rewards: score vectors of the answers. float32 comes back as float32, computed in float64. In float64 the
+        rewards: score vectors of the answers. float32 stays float32, computed in float64. In float64 the
             same answers in another order differ in the last digits: round to float32 before you divide by a spread.
         concentration: α of the Dirichlet distribution, a number or one per objective. 1 is uniform.
         directions: weightings (K, D) to average over instead of the fixed set, such as random draws.
-        mask: (..., M), true for real answers. A set without one earns 0.
+        mask: (..., M), true for real answers. A set without one has 0.
     """
     rewards = as_array(rewards, "rewards")
     check_rank(rewards, "rewards", "M, D", batched=True)
@@ -55,7 +55,7 @@ def set_reward(
 
 
 def _points(rewards: Array, concentration: Concentration, directions: ArrayLike | None) -> Array:
-    """Return the directions to average over, (D, K), beside the rewards."""
+    """The directions to average over, (D, K), on the device of the rewards."""
     objectives = shape(rewards)[-1]
     if directions is None:
         return from_numpy(fixed_directions(objectives, concentration).T.copy(), rewards)
@@ -70,7 +70,7 @@ def _points(rewards: Array, concentration: Concentration, directions: ArrayLike 
 
 
 def _without_missing(rewards_BMD: Array, mask_BM: Array, xp: Namespace) -> Array:
-    """Put a copy of a real answer, which changes no maximum, in place of each missing one; 0 if there is none."""
+    """Replace each missing answer by a copy of a real one, which changes no maximum; by 0 if there is none."""
     first_real_B = xp.argmax(xp.astype(mask_BM, xp.uint8), axis=1)
     copies_BD = rewards_BMD[xp.arange(mask_BM.shape[0], device=device(mask_BM)), first_real_B]
     filled_BMD = xp.where(mask_BM[:, :, None], rewards_BMD, copies_BD[:, None, :])
@@ -78,12 +78,12 @@ def _without_missing(rewards_BMD: Array, mask_BM: Array, xp: Namespace) -> Array
 
 
 def _in_blocks(rewards_BMD: Array, points_DK: Array, xp: Namespace) -> Array:
-    """Compute in blocks of sets, so that the scores (B, M, K) never exist at once."""
+    """Compute in blocks of sets, so that the scores (B, M, K) are never in memory together."""
     compute = partial(_expected_max, points_DK=points_DK, xp=xp)
     on_cpu = str(device(rewards_BMD)) == "cpu"
     sets = max(1, (_BLOCK_ON_CPU if on_cpu else _BLOCK_ON_DEVICE) // points_DK.shape[1])
     if getattr(rewards_BMD, "requires_grad", False):
-        from torch.utils.checkpoint import checkpoint  # the backward pass computes each block anew
+        from torch.utils.checkpoint import checkpoint  # the backward pass recomputes each block
 
         compute = partial(checkpoint, compute, use_reentrant=False, preserve_rng_state=False)
         blocks = rewards_BMD.split(sets)  # slices would each fill a gradient of the whole

@@ -17,8 +17,8 @@ from vpo.util.errors import InputError
 
 Concentration: TypeAlias = float | Sequence[float]
 
-# Worst error of the set reward found by adversarial search against the closed form, M = 2, rewards in
-# [0,1]: 1e-4 at D = 3, 1e-3 at D = 5, 3e-3 at D = 16. 512 points double it, and miss 5e-3 at D = 16.
+# Worst error of the set reward in an adversarial search against the closed form, M = 2, rewards in [0,1]:
+# 1e-4 at D = 3, 1e-3 at D = 5, 3e-3 at D = 16. 512 points double it, and miss 5e-3 at D = 16.
 DEFAULT_SIZE = 1024
 LEAST_ALPHA, LARGEST_ALPHA = 1e-6, 1e6
 
@@ -33,7 +33,7 @@ def check_concentration(concentration: Concentration) -> None:
 
 
 def alphas(dimensions: int, concentration: Concentration = 1.0) -> tuple[float, ...]:
-    """Return the Dirichlet parameters, one per objective, from a number or one number per objective."""
+    """The Dirichlet parameters, one per objective, from a number or one number per objective."""
     as_integer(dimensions, "dimensions", 1)
     check_concentration(concentration)
     values = np.atleast_1d(np.asarray(concentration, dtype=np.float64))
@@ -43,16 +43,16 @@ def alphas(dimensions: int, concentration: Concentration = 1.0) -> tuple[float, 
 
 
 def expected_weights(dimensions: int, concentration: Concentration = 1.0) -> Floats:
-    """Return E[w] for w ~ Dir(α)."""
+    """E[w] for w ~ Dir(α), (D,)."""
     alpha_D = np.asarray(alphas(dimensions, concentration))
     mean_D: Floats = alpha_D / alpha_D.sum()
     return mean_D
 
 
 def directions(dimensions: int, concentration: Concentration = 1.0, *, size: int = DEFAULT_SIZE) -> Floats:
-    """Return a fixed low-discrepancy set of points for Dir(α), (size, dimensions), read-only and cached.
+    """A fixed low-discrepancy set of points for Dir(α), (size, dimensions), read-only and cached.
 
-    Sobol points, carried to the simplex by stick-breaking, then corrected so that their mean is exactly
+    Sobol points, mapped to the simplex by stick-breaking, then corrected so that their mean is exactly
     E[w]: every linear function, and so every set of one answer, is integrated without error.
 
     Args:
@@ -114,7 +114,7 @@ def dirichlet(
     """Draw w ~ Dir(α), (size, dimensions), from a seed alone.
 
     A seed of several parts, such as ``(seed, step, problem)``, gives each combination a stream of its own,
-    so that a draw depends on what it is for and never on how many draws came before.
+    so that a draw depends on its seed and never on how many draws came before.
     """
     as_integer(size, "size", 1)
     parts = list(seed) if isinstance(seed, Sequence) and not isinstance(seed, str) else [seed]

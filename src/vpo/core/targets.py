@@ -28,7 +28,7 @@ def parse_target(text: str) -> dict[str, float]:
 
 
 def scaled(target: Mapping[str, float]) -> dict[str, float]:
-    """Return a target with its weights scaled to sum 1."""
+    """The target with its weights scaled to sum 1."""
     total = sum(target.values())
     if not 0 < total < math.inf or min(target.values()) < 0:
         bound = "of 0 or more, of a sum greater than 0 and finite"
@@ -37,12 +37,12 @@ def scaled(target: Mapping[str, float]) -> dict[str, float]:
 
 
 def weights_for(target: Mapping[str, float] | None, objectives: Sequence[str], of: str = "") -> Floats:
-    """Return the weights in the order of the objectives, (D,). No target is the uniform one.
+    """The weights in the order of the objectives, (D,); uniform without a target.
 
     Args:
         target: objective → weight, of sum 1.
         objectives: their names.
-        of: whose objectives they are, such as "problem 'x'", for the message where the target names another one.
+        of: whose objectives they are, such as "problem 'x'", for the message about an unknown objective.
     """
     if target is None:
         return np.full(len(objectives), 1 / len(objectives))

@@ -1,4 +1,4 @@
-"""The types of arrays, and of numbers in them."""
+"""Types of arrays."""
 
 from typing import Any, TypeAlias
 

@@ -1,1 +1,1 @@
-"""Engines: trainers that already exist, told what to train for. Each file says which versions it was run against."""
+"""Adapters to trainers that exist: each reads the declarations of a method, and names the versions it was run on."""

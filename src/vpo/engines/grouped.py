@@ -17,8 +17,8 @@ class RolloutGroup:
 
     Attributes:
         indices: their positions in the batch.
-        problem: its name, of which weightings are drawn.
-        states_target: whether the prompt states w*, and not a weighting that was drawn.
+        problem: its name, from which random weightings are sampled.
+        states_target: whether the prompt states w*, and not a random weighting.
     """
 
     indices: Sequence[int]
@@ -60,7 +60,7 @@ class GroupedBatch:
             groups: of the rollouts; one may have lost some.
             size: rollouts that a group should have.
             target_of: from the number of objectives to w*.
-            seed: of weightings that are drawn.
+            seed: of random weightings.
             step: likewise.
         """
         known = [group for group in groups if any(vectors[index] is not None for index in group.indices)]

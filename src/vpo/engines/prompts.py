@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from vpo.engines.scorer import RewardScorer
 
-# The column that is true for rows whose prompt states w*, false where it states a weighting drawn for training.
+# The column that is true for rows whose prompt states w*, false where it states a random weighting, for training.
 DEPLOYED = "deployed"
 
 
@@ -43,8 +43,8 @@ def ask_for(dataset: "Dataset", answers: int) -> "Dataset":
 def task_dataset(reward: "RewardScorer", *, evaluation: bool = False) -> "Dataset":
     """A prompt for each problem of a reward function's task, named in the column `problem`.
 
-    Where the method states the weighting in the prompt, it is the one that the reward is computed with: one drawn for
-    each problem, or for evaluation w*, the deployed one.
+    Where the method states the weighting in the prompt, it is the one that the reward is computed with: a random one
+    for each problem, or for evaluation w*, the deployed one.
     """
     from datasets import Dataset
 

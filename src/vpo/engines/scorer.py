@@ -54,7 +54,7 @@ class RewardScorer:
         objectives: their names; none where problems differ in their objectives.
         target: w*; None for a uniform one, where problems differ in their objectives.
         group: G, rollouts per problem; None where no method needs to know it.
-        seed: of weightings that are drawn.
+        seed: of random weightings.
         observer: sees every scored batch.
     """
 
@@ -119,7 +119,7 @@ class RewardScorer:
     def prompt_weighting(self, problem: str) -> list[float] | None:
         """The weighting that a problem's prompt states in training; None for methods that state none.
 
-        Prompts are written before training, so it is drawn from the seed and the problem alone: step 0.
+        Prompts are written before training, so it depends on the seed and the problem alone: step 0.
         """
         dimensions = self.grader.dimensions({"problem": problem})
         weights_D = self.method.prompt_weighting(dimensions, (self.seed, 0, str(problem)))
@@ -205,7 +205,7 @@ class RewardScorer:
         return self.method.target_in_prompt and bool(row.get(DEPLOYED))
 
     def _whole_groups(self, rollouts: int) -> int:
-        """The size of the groups that a `whole_group` method sees, of which there must be a whole number."""
+        """The size of the groups that a `whole_group` method sees, refusing rollouts that do not divide into such."""
         size = self.group
         assert size is not None  # `reward_function` requires it
         if rollouts % size:

@@ -61,7 +61,7 @@ class Method:
 
     @property
     def draws_weightings(self) -> bool:
-        """Whether rewards depend on weightings that are drawn for the group, from its key."""
+        """Whether rewards depend on random weightings, sampled for the group from its key."""
         return False
 
     @property

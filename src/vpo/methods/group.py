@@ -1,4 +1,4 @@
-"""The group that a method sees, and the weightings that are drawn for it."""
+"""The group that a method sees, and its random weightings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Group:
         mask_GM: true for real answers.
         target_D: w*, the weighting that is deployed and reported.
         key: (seed, step, problem), the seed of random draws for this group.
-        stated_D: the weighting that the prompt states, where it is not one drawn from the key: w* in evaluation.
+        stated_D: the weighting that the prompt states, where that is not the random one of the key: w* in evaluation.
     """
 
     rewards_GMD: Array

@@ -12,7 +12,7 @@ from vpo.methods.grpo import Grpo
 
 @dataclass(frozen=True, kw_only=True)
 class RandomWeighting(Method):
-    """Scalar RL on a weighting drawn for each group: a baseline of the VPO paper (arXiv 2605.22817).
+    """Scalar RL on a random weighting for each group: a baseline of the VPO paper (arXiv 2605.22817).
 
     The policy does not see the weighting, so it learns an average over them.
 

@@ -35,7 +35,7 @@ METHODS: dict[str, type[Method]] = {
 
 
 def get(name: str | Method, **settings: Any) -> Method:
-    """A method with settings such as ``answers=5`` in place of its defaults.
+    """A method, with settings such as ``answers=5`` instead of its defaults.
 
     Args:
         name: a key of `METHODS`, "MODULE:CLASS" for a method of your own, or a method, which passes as it is.

@@ -41,7 +41,7 @@ class Vpo(Method):
 
     @property
     def draws_weightings(self) -> bool:
-        """Where the directions are drawn for each group."""
+        """With `draws`: each group has random directions."""
         return self.draws is not None
 
     def for_one_rollout(self) -> Method:

@@ -39,7 +39,7 @@ class Export:
         method: one of `vpo.methods.get`, or one of your own from a module that verl's processes can import.
         target: w*, objective → weight; None for the task's own.
         group: G, rollouts per problem.
-        seed: of the weightings that are drawn.
+        seed: of random weightings.
         counts: how many problems of a split there are; all of one that is not named.
         stock: whether one of verl's own trainers trains, and not the plugin's.
     """
