@@ -57,7 +57,7 @@ def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, cap
     [
         (["--target", "golf=1"], "target names 'golf', and the objectives are completion"),
         (["--goal", "golf>=1"], "goal names 'golf', and the objectives are completion"),
-        (["--strategy", "anneal"], "strategy must be one of best_of_n, evolve, openevolve, not 'anneal'"),
+        (["--strategy", "anneal"], "strategy must be one of evolve, best_of_n, openevolve, not 'anneal'"),
         (["--operators", "regow=1"], "operator 'regow' is not known"),
         (["--operators", "regrow=much"], "operators must be written NAME=SHARE"),
         (["--operators", "extend", "--answers", "1"], "operator extend needs 2 or more answers per generation, not 1"),

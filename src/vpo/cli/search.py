@@ -1,20 +1,25 @@
 """`vpo search`: spend a budget on policies, for goals chosen after training."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vpo.cli.arguments import (
     Commands,
+    add_jobs,
     add_json,
+    add_out,
     add_task_option,
     add_task_settings,
     assignment,
     task_name,
     task_settings,
 )
+from vpo.cli.fields import Options, add_fields, given_fields
 from vpo.cli.output import as_json, plain
 from vpo.core.checks import as_integer
+from vpo.search.config import SearchConfig
 from vpo.util.errors import InputError
 from vpo.util.progress import progress_bar
 
@@ -28,74 +33,58 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "search",
         help="spend a budget of answers on policies, for any goal",
-        description="Search for good answers with trained policies: independent samples, or evolution. What is looked "
-        "for need not have been trained for: a weighting, a condition, a function of your own, or what the task wants. "
-        "An interrupted search goes on where it was: give the same command again.",
+        description="Search for good answers with trained policies: independent samples, or evolution. A goal need not "
+        "have been trained for: a weighting, a condition, a function of your own, or the task's own goal. The same "
+        "command resumes an interrupted search.",
     )
     command.add_argument(
         "models",
         nargs="+",
         metavar="MODEL",
-        help="run, evaluation, folder of a model, its name on the hub, embedded, or all that vpo reproduce trained",
+        help="run, evaluation, folder of a model, name on the hub, `embedded`, or folder of vpo reproduce for all of "
+        "its runs",
     )
-    command.add_argument(
-        "--strategy", default="evolve", metavar="NAME", help="evolve, best_of_n or openevolve (evolve)"
-    )
-    command.add_argument("--iterations", type=int, default=100, metavar="N", help="for each problem and goal (100)")
-    command.add_argument("--per-iteration", type=int, default=3, metavar="N", help="answers that one asks for (3)")
-    command.add_argument(
+    add_fields(command, SearchConfig, ("strategy", "iterations", "per_iteration"))
+    _add_again(
+        command,
         "--budget",
-        type=assignment,
-        action="append",
-        default=[],
-        metavar="UNIT=N",
-        help="at most so many answers, generations or tokens for each problem and goal; may be given again",
+        "UNIT=N",
+        "the most answers, generations or tokens for each problem and goal",
+        assignment,
     )
-    command.add_argument("--no-baseline", action="store_true", help="leave out best_of_n beside another strategy")
-    goals = command.add_argument_group("what to search for, each in every problem (what the task itself wants)")
-    goals.add_argument(
+    command.add_argument("--no-baseline", action="store_true", help="do not run best_of_n beside another strategy")
+    goals = command.add_argument_group("goals, each searched for in every problem (the task's own)")
+    _add_again(
+        goals,
         "--target",
-        action="append",
-        default=[],
-        metavar="NAME=W,…",
-        help="a weighting, solved at the best that any answer can earn, where the task knows it, else at 1",
+        "NAME=W,…",
+        "a weighting; solved at the best value that an answer can have, where the task knows it, else at 1",
     )
-    goals.add_argument("--goal", action="append", default=[], metavar="NAME>=X,…", help="bounds that all must hold")
-    goals.add_argument(
-        "--reward", action="append", default=[], metavar="FILE.py:NAME", help="a function of answer, scores and problem"
-    )
-    where = command.add_argument_group("where")
+    _add_again(goals, "--goal", "NAME>=X,…", "bounds on objectives; solved where all hold")
+    _add_again(goals, "--reward", "FILE.py:NAME", "a Python function of answer, scores and problem")
+    where = command.add_argument_group("problems and folder")
     add_task_option(where)
-    where.add_argument("--split", default="test", help="which problems (test)")
-    where.add_argument("--problems", type=int, metavar="N", help="how many problems (all of the split)")
     add_task_settings(where)
-    where.add_argument("--out", default="searches", metavar="FOLDER", help="for logs and page (searches)")
-    where.add_argument("--jobs", type=int, default=1, metavar="N", help="searches at once (1)")
-    how = command.add_argument_group("how")
-    how.add_argument("--operators", metavar="NAME=SHARE,…", help="of evolve: fresh, regrow, branch, extend, refine")
-    how.add_argument("--parents", default="target", metavar="NAME", help="target, lexicase or novelty (target)")
-    how.add_argument("--size", type=int, default=20, metavar="N", help="of the population (20)")
-    how.add_argument("--features", metavar="NAME,…", help="objectives that span the map of openevolve (all)")
-    how.add_argument("--answers", type=int, metavar="M", help="per generation (as trained; else 1)")
-    how.add_argument("--temperature", type=float, default=0.7, help="of the sampling (0.7)")
-    how.add_argument("--top-p", type=float, default=1.0, help="of the sampling (1.0)")
-    how.add_argument("--max-tokens", type=int, metavar="N", help="per answer (as trained; else 256)")
-    how.add_argument("--batch", type=int, default=512, metavar="N", help="generations at once (512)")
-    how.add_argument("--thinking", action="store_true", help="let a reasoning model think before it answers")
-    how.add_argument("--seed", type=int, default=0, help="of everything that is drawn (0)")
-    how.add_argument(
-        "--processes", type=int, default=2, metavar="N", help="that score; 0: this one, without a limit (2)"
+    add_fields(where, SearchConfig, ("split", "problems"))
+    add_out(where, "folder for logs, tables and page", "searches")
+    add_jobs(where, "searches", "1")
+    evolution = command.add_argument_group("evolution")
+    evolution.add_argument(
+        "--operators", metavar="NAME=SHARE,…", help="of evolve: fresh, regrow, branch, extend, refine"
     )
-    how.add_argument("--limit", type=float, default=60.0, metavar="SECONDS", help="to score, and for an answer (60)")
-    how.add_argument(
-        "--generator",
-        default="",
-        metavar="NAME",
-        help="transformers, vllm or endpoint (transformers; with --endpoint, endpoint)",
-    )
-    how.add_argument("--endpoint", metavar="URL", help="of an OpenAI-compatible server that has the models")
+    add_fields(evolution, SearchConfig, ("parents", "population", "features"))
+    sampling = command.add_argument_group("sampling and scoring")
+    add_fields(sampling, SearchConfig, ("answers", "max_tokens", "temperature", "top_p", "batch", "thinking", "seed"))
+    add_fields(sampling, SearchConfig, ("generator", "endpoint", "processes", "limit"))
     add_json(command)
     command.set_defaults(run=run)
+
+
+def _add_again(options: Options, flag: str, metavar: str, help: str, type: Callable[[str], Any] = str) -> None:
+    """Add an option that may be given again."""
+    options.add_argument(
+        flag, action="append", default=[], type=type, metavar=metavar, help=f"{help}; may be given again"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -103,42 +92,40 @@ def run(options: argparse.Namespace) -> int:
     from vpo.report.markdown import markdown
     from vpo.report.page import write_page
     from vpo.report.search_page import search_page
-    from vpo.search.config import SearchConfig
     from vpo.search.jobs import PRELOAD, SearchJob
     from vpo.search.result import merge_seeds
     from vpo.util.files import command_line, write_json, write_text
     from vpo.util.jobs import run_jobs
 
-    models = _models(options.models)
-    strategies = [options.strategy]
-    if options.strategy != "best_of_n" and not options.no_baseline:
-        strategies.append("best_of_n")
+    settings = _settings(options)
+    strategy = settings.pop("strategy", SearchConfig.strategy)
+    strategies = [strategy] if strategy == "best_of_n" or options.no_baseline else [strategy, "best_of_n"]
     jobs = {
-        f"{name} {strategy}": [
+        f"{name} {each}": [
             SearchJob(
-                Path(options.out) / f"{name}{f'-{seed}' if len(paths) > 1 else ''}-{strategy}",
-                SearchConfig(model=path, strategy=strategy, **_settings(options)),
+                Path(options.out) / f"{name}{f'-{seed}' if len(paths) > 1 else ''}-{each}",
+                SearchConfig(model=path, strategy=each, **settings),
             )
             for seed, path in enumerate(paths, start=1)
         ]
-        for name, paths in models.items()
-        for strategy in strategies
+        for name, paths in _models(options.models).items()
+        for each in strategies
     }
-    as_integer(options.jobs, "jobs", 1)
-    if options.jobs > 1:
+    parallel = 1 if options.jobs is None else as_integer(options.jobs, "jobs", 1)
+    if parallel > 1:
         Path(options.out).mkdir(parents=True, exist_ok=True)
-        run_jobs([job for group in jobs.values() for job in group], parallel=options.jobs, preload=PRELOAD)
-    outcomes = [merge_seeds([_searched(name, job) for job in group], name) for name, group in jobs.items()]
+        run_jobs([job for group in jobs.values() for job in group], parallel=parallel, preload=PRELOAD)
+    results = [merge_seeds([_searched(name, job) for job in group], name) for name, group in jobs.items()]
     folders = [group[0].folder for group in jobs.values()]
-    if any(each.cases != each.distinct * each.seeds or each.distinct != outcomes[0].distinct for each in outcomes):
-        raise InputError("the searches are not over the same problems and goals: search with each model by itself")
-    page = search_page(outcomes, folders, command_line())
+    if any(each.cases != each.distinct * each.seeds or each.distinct != results[0].distinct for each in results):
+        raise InputError("the searches are not over the same problems and goals: search with each model separately")
+    page = search_page(results, folders, command_line())
     data = {
         "command": command_line(),
         "curves": page["search"]["curves"],
-        "names": [each.name for each in outcomes],
+        "names": [each.name for each in results],
         "tables": page["tables"],
-        "failures": {each.name: each.failures for each in outcomes},
+        "failures": {each.name: each.failures for each in results},
     }
     write_json(Path(options.out) / "results.json", data)
     write_text(Path(options.out) / "tables.md", markdown(page["tables"]))
@@ -152,68 +139,63 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    same = ["iterations", "per_iteration", "split", "problems", "parents", "size", "answers", "temperature"]
-    same += ["top_p", "batch", "thinking", "seed", "processes", "limit", "endpoint", "generator"]
+    """Return the settings of `SearchConfig` that were given, but for the model."""
     return {
-        **{name: getattr(options, name) for name in same},
-        "max_tokens": options.max_tokens,
+        **given_fields(options, SearchConfig),
         "task": task_name(options),
         "task_settings": task_settings(options),
         "budget": {name: as_integer(most, f"budget of {name}", 1) for name, most in options.budget},
         "targets": tuple(options.target),
         "conditions": tuple(options.goal),
         "rewards": tuple(options.reward),
-        "features": tuple(options.features.split(",")) if options.features else (),
-        "operators": None if options.operators is None else _operators(options.operators),
+        "operators": None if options.operators is None else _shares(options.operators),
     }
 
 
 def _searched(name: str, job: "SearchJob") -> "SearchResult":
-    """Search, as far as that is not done, and return what it came to."""
+    """Run or resume a search under a progress bar."""
     from vpo.search.run import search_into
 
-    with progress_bar(name, None) as shown:
+    with progress_bar(name, None) as bar:
 
         def show(total: int, solved: int, cases: int) -> None:
-            shown.total = total
-            shown.set_postfix_str(f"solved {solved} of {cases}")
-            shown.update()
+            bar.total = total
+            bar.set_postfix_str(f"solved {solved} of {cases}")
+            bar.update()
 
         return search_into(job.folder, job.config, show)
 
 
-def _models(given: list[str]) -> dict[str, list[str]]:
-    """Return the models to search with, by short names: those of each seed, for all methods of a reproduction."""
+def _models(models: list[str]) -> dict[str, list[str]]:
+    """Return the models by short names, each with its folders: of a reproduction there is one for each seed."""
     from vpo.training.reproduce import is_reproduction, reported_runs
 
-    found: dict[str, list[str]] = {}
-    plain = [model for model in given if not is_reproduction(Path(model))]
-    short = [Path(model).name for model in plain]
+    by_name: dict[str, list[str]] = {}
+    single = [model for model in models if not is_reproduction(Path(model))]
+    short = [Path(model).name for model in single]
     if len(set(short)) < len(short):
-        short = [model.strip("/").replace("/", "-") for model in plain]
-    named = dict(zip(plain, short, strict=True))
-    for model in given:
+        short = [model.strip("/").replace("/", "-") for model in single]
+    named = dict(zip(single, short, strict=True))
+    for model in models:
         several = {named[model]: [model]} if model in named else reported_runs(Path(model))
         for name, paths in several.items():
-            if name in found:
-                raise InputError(f"models must be given once each, and {name} is there twice")
-            found[name] = [str(path) for path in paths]
-    return found
+            if name in by_name:
+                raise InputError(f"models must be given once each, and {name} is given twice")
+            by_name[name] = [str(path) for path in paths]
+    return by_name
 
 
-def _operators(text: str) -> dict[str, float]:
-    found = {}
-    for part in text.split(","):
-        name, equals, share = part.partition("=")
-        try:
-            found[name.strip()] = float(share) if equals else 1.0
-        except ValueError:
-            raise InputError(f"operators must be written NAME=SHARE,…, not {part!r}") from None
-    return found
+def _shares(text: str) -> dict[str, float]:
+    """Read NAME=SHARE,…; a name alone has the share 1."""
+    parts = [part.partition("=") for part in text.split(",")]
+    try:
+        return {name.strip(): float(share) if equals else 1.0 for name, equals, share in parts}
+    except ValueError:
+        raise InputError(f"operators must be written NAME=SHARE,…, not {text!r}") from None
 
 
 def _text(page: dict[str, Any]) -> str:
-    """Return the counts by iterations, and who solves what others never do."""
+    """The tables after the first: solved by iterations, and what each solves that the others do not."""
     from vpo.util.text import aligned
 
     lines = [page["summary"]]

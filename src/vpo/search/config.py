@@ -4,76 +4,58 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vpo.evaluation.evaluate import EvalConfig
+from vpo.models.generate import Sampling
 from vpo.util.errors import InputError
-
-STRATEGIES = ("best_of_n", "evolve", "openevolve")
-GENERATORS = ("transformers", "vllm", "endpoint")
+from vpo.util.settings import check_settings, setting, setting_like
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig:
-    """The settings of a search. Those that are None are as the model was trained.
+    """What to search with, on which problems, for which goals. What is None is as the model was trained.
 
-    Attributes:
-        model: a run, an evaluation of a model, a folder, a name on the hub, or "embedded". At an endpoint: the name of
-            its folder, as `vpo serve` names it, or any other name that the endpoint knows.
-        generator: what generates the completions: "transformers" or "vllm" in this process, or an "endpoint"; by
-            default the endpoint where one is given, else transformers.
-        endpoint: the URL of an OpenAI-compatible endpoint.
-        strategy: by name.
-        task: name or file.
-        task_settings: of the task.
-        split: of the problems.
-        problems: how many; all by default.
-        answers: m, per generation.
-        targets, conditions, rewards: goals, each searched for in every problem; the task's own goal without any.
-        operators: of `evolve`, how often each is used, in proportion.
-        parents: how `evolve` chooses them.
-        size: of the population of `evolve`.
-        features: objectives that span the map of `openevolve`, all by default.
-        iterations, budget, per_iteration, seed: see `vpo.search.loop.LoopConfig`.
-        max_tokens: token budget of an answer.
-        temperature, top_p, batch, thinking: see `vpo.models.generate.Sampling`.
-        processes: that score; 0 to score in this process.
-        limit: seconds to score a generation, and for a request to an endpoint.
+    At an endpoint the model is requested by the name of its folder, as `vpo serve` has it, or else by the name given.
     """
 
-    model: str
-    generator: str = ""
-    endpoint: str | None = None
-    strategy: str = "evolve"
-    task: str | None = None
+    model: str  # a run, an evaluation of a model, a folder, a name on the hub, or "embedded"
+    generator: str = setting(
+        "",
+        "what samples the completions",
+        choices=("transformers", "vllm", "endpoint"),
+        shown="endpoint where --endpoint is given, else transformers",
+    )
+    endpoint: str | None = setting(None, "address of an OpenAI-compatible server that has the models", metavar="URL")
+    strategy: str = setting("evolve", "how to search", choices=("evolve", "best_of_n", "openevolve"))
+    task: str | None = None  # its name, or the path of a Python file that defines it
     task_settings: Mapping[str, Any] = field(default_factory=dict)
-    split: str = "test"
-    problems: int | None = None
-    answers: int | None = None
+    split: str = setting_like(EvalConfig, "split")
+    problems: int | None = setting_like(EvalConfig, "problems")
+    answers: int | None = setting_like(EvalConfig, "answers")
+    # Goals, each of which is searched for in every problem; without any, the task's own.
     targets: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     rewards: tuple[str, ...] = ()
-    operators: Mapping[str, float] | None = None
-    parents: str = "target"
-    size: int = 20
-    features: tuple[str, ...] = ()
-    iterations: int = 100
-    budget: Mapping[str, int] = field(default_factory=dict)
-    per_iteration: int = 3
-    seed: int = 0
-    max_tokens: int | None = None
-    temperature: float = 0.7
-    top_p: float = 1.0
-    batch: int = 512
-    thinking: bool = False
-    processes: int = 2
-    limit: float = 60.0
+    operators: Mapping[str, float] | None = None  # of evolve: how often each is used, in proportion
+    parents: str = setting("target", "how evolve chooses parents: by target, lexicase or novelty", metavar="NAME")
+    population: int = setting(20, "candidates that evolve keeps")
+    features: tuple[str, ...] = setting((), "objectives that span the map of openevolve", metavar="NAME,…", shown="all")
+    iterations: int = setting(100, "iterations for each problem and goal")
+    budget: Mapping[str, int] = field(default_factory=dict)  # answers, generations or tokens → at most
+    per_iteration: int = setting(3, "answers that an iteration asks for")
+    seed: int = setting_like(Sampling, "seed")
+    max_tokens: int | None = setting_like(EvalConfig, "max_tokens")
+    temperature: float = setting_like(Sampling, "temperature")
+    top_p: float = setting_like(Sampling, "top_p")
+    batch: int = setting_like(Sampling, "batch")
+    thinking: bool = setting_like(Sampling, "thinking")
+    processes: int = setting(2, "processes that score; 0: this one, without a time limit")
+    limit: float = setting(60.0, "seconds to score a generation, and for an endpoint to answer", metavar="SECONDS")
 
     def __post_init__(self) -> None:
-        """Choose the default generator, and check the settings that depend on each other."""
-        if self.strategy not in STRATEGIES:
-            raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}, not {self.strategy!r}")
+        """Choose the default generator, and refuse settings that contradict each other."""
+        check_settings(self)
         if not self.generator:
             object.__setattr__(self, "generator", "transformers" if self.endpoint is None else "endpoint")
-        if self.generator not in GENERATORS:
-            raise InputError(f"generator must be one of {', '.join(GENERATORS)}, not {self.generator!r}")
         if self.generator == "endpoint" and self.endpoint is None:
             raise InputError("generator endpoint needs its URL: give --endpoint URL")
         if self.generator != "endpoint" and self.endpoint is not None:

@@ -86,7 +86,7 @@ class SearchSetup:
         """The strategy of one search problem."""
         if self.config.strategy == "best_of_n":
             return BestOfN()
-        return Evolve(operators=self.operators, parents=self.config.parents, size=self.config.size)
+        return Evolve(operators=self.operators, parents=self.config.parents, size=self.config.population)
 
     @property
     def served_name(self) -> str:

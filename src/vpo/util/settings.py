@@ -93,6 +93,6 @@ def check_settings(settings: Any) -> None:
             raise InputError(f"{each.name} must {known.bounds}, not {value}")
         several = isinstance(value, list)
         for one in value if several else [value]:
-            if known.choices and one is not None and one not in known.choices:
+            if known.choices and one not in (*known.choices, each.default):
                 must = "name" if several else "be one of"
                 raise InputError(f"{each.name} must {must} {', '.join(known.choices)}, not {one!r}")
