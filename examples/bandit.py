@@ -64,12 +64,12 @@ def pool(logits_MA: np.ndarray, rng: np.random.Generator) -> Iterator[dict[str, 
     answers = len(logits_MA)
     scores_PAD = draw_problems(TEST_PROBLEMS, np.random.default_rng(1))
     plans_PNM = sample(logits_MA, (TEST_PROBLEMS, POOL // answers), rng)
-    for (problem, generation, place), plan in np.ndenumerate(plans_PNM):
+    for (problem, generation, index), plan in np.ndenumerate(plans_PNM):
         scores_D = scores_PAD[problem, plan]
         yield {
             "problem": f"test-{problem}",
             "generation": generation,
-            "position": place + 1,
+            "position": index + 1,
             "scores": dict(zip(OBJECTIVES, scores_D.tolist(), strict=True)),
             "solved": bool(scores_D.mean() >= 0.6),
             "tokens": MAX_TOKENS * answers,

@@ -46,7 +46,7 @@ def names_of(pool: Pool) -> Sequence[str]:
 
 
 def in_order(pool: Pool) -> Pool:
-    """Return a pool with its objectives sorted by name, as `vpo diagnose` takes them."""
+    """A pool with its objectives sorted by name, as `vpo diagnose` takes them."""
     if pool.objectives is None:
         raise SystemExit(f"{pool.path}: the objectives differ between problems, and the pictures need the same")
     return all_of(pool.objectives, None).of(pool)
@@ -55,23 +55,23 @@ def in_order(pool: Pool) -> Pool:
 def draw_agreement(pools: Mapping[str, Pool], path: Path) -> dict[str, Any]:
     """Draw how the objectives agree over the answers of a problem."""
     figure, axes = plt.subplots(1, len(pools), figsize=(4.6 * len(pools), 4.4), layout="constrained")
-    found = {}
+    figures = {}
     for axis, (title, pool) in zip(axes, pools.items(), strict=True):
         names = names_of(pool)
         centred = np.vstack([scores - scores.mean(axis=0) for scores in scores_of(pool)])
-        shape, said = geometry(centred), diagnose(pool)
+        shape, diagnosis = geometry(centred), diagnose(pool)
         image = axis.imshow(shape.correlation, vmin=-1, vmax=1, cmap="RdBu_r")
         for (row, column), value in np.ndenumerate(shape.correlation):
             colour = "white" if abs(value) > 0.6 else "black"
             axis.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8, color=colour)
         axis.set_xticks(range(len(names)), names, rotation=40, ha="right", fontsize=8)
         axis.set_yticks(range(len(names)), names, fontsize=8)
-        rank = f"effective rank {said.effective_rank:.1f} of {len(names)}"
-        axis.set_title(f"{title}\n{rank}, {said.relative_headroom:.0%} needs a set", fontsize=10)
-        found[title] = {"effective_rank": said.effective_rank, "needs_a_set": said.relative_headroom}
+        rank = f"effective rank {diagnosis.effective_rank:.1f} of {len(names)}"
+        axis.set_title(f"{title}\n{rank}, {diagnosis.relative_headroom:.0%} needs a set", fontsize=10)
+        figures[title] = {"effective_rank": diagnosis.effective_rank, "needs_a_set": diagnosis.relative_headroom}
     figure.colorbar(image, ax=axes, shrink=0.7, label="correlation over the answers of a problem")
     figure.savefig(path, dpi=100)
-    return found
+    return figures
 
 
 def draw_answers_of(pools: Mapping[str, tuple[Pool, str, str, str]], path: Path) -> None:
@@ -96,10 +96,10 @@ def draw_answers_of(pools: Mapping[str, tuple[Pool, str, str, str]], path: Path)
 
 def draw_sets(pools: Mapping[str, Pool], path: Path) -> dict[str, Any]:
     """Draw what each proposed set of objectives would give."""
-    found = {title: decompose(pool) for title, pool in pools.items()}
-    most = max(len(each.proposals) for each in found.values())
+    sets = {title: decompose(pool) for title, pool in pools.items()}
+    most = max(len(each.proposals) for each in sets.values())
     figure, axes = plt.subplots(1, len(pools), figsize=(6.2 * len(pools), 0.36 * most + 1.2), layout="constrained")
-    for axis, (title, each) in zip(axes, found.items(), strict=True):
+    for axis, (title, each) in zip(axes, sets.items(), strict=True):
         shown = each.proposals[::-1]
         means = np.asarray([one.relative_headroom.mean for one in shown])
         bounds = [(one.relative_headroom.low, one.relative_headroom.high) for one in shown]
@@ -113,13 +113,11 @@ def draw_sets(pools: Mapping[str, Pool], path: Path) -> dict[str, Any]:
         axis.set_xlabel("of what choosing well gains, what needs a set")
         axis.tick_params(axis="y", labelsize=8)
     figure.savefig(path, dpi=100)
-    return {
-        title: {name_of(one): one.relative_headroom.mean for one in each.proposals} for title, each in found.items()
-    }
+    return {title: {name_of(one): one.relative_headroom.mean for one in each.proposals} for title, each in sets.items()}
 
 
 def over_the_file(scale: Callable[[Floats], Floats]) -> Callable[[list[Floats]], list[Floats]]:
-    """Return a scale that is found from the answers to all problems together."""
+    """A scale that is fitted to the answers of all problems together."""
 
     def scaled(scores: list[Floats]) -> list[Floats]:
         return np.split(scale(np.vstack(scores)), np.cumsum([len(each) for each in scores])[:-1])
@@ -159,22 +157,24 @@ def rescaled(pool: Pool, scale: Callable[[list[Floats]], list[Floats]]) -> Pool:
 def draw_scales(title: str, pool: Pool, path: Path) -> dict[str, dict[str, Any]]:
     """Draw what the objectives' scales do: how much each moves w·r, and what needs a set."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained", width_ratios=[3, 2])
-    found: dict[str, dict[str, Any]] = {}
-    for place, (name, scale) in enumerate(SCALES.items()):
+    figures: dict[str, dict[str, Any]] = {}
+    for row, (name, scale) in enumerate(SCALES.items()):
         changed = rescaled(pool, scale)
         centred = np.vstack([scores - scores.mean(axis=0) for scores in scores_of(changed)])
         moved_D = centred.std(axis=0) / centred.std(axis=0).sum()
         starts = np.concatenate([[0], np.cumsum(moved_D)[:-1]])
         for objective, share, start, colour in zip(names_of(pool), moved_D, starts, COLOURS, strict=False):
-            left.barh(place, share, left=start, color=colour, label=objective if place == 0 else None)
-            left.text(start + share / 2, place, f"{share:.0%}", ha="center", va="center", color="white", fontsize=8)
-        said = diagnose(changed)
-        found[name] = {
+            left.barh(row, share, left=start, color=colour, label=objective if row == 0 else None)
+            left.text(start + share / 2, row, f"{share:.0%}", ha="center", va="center", color="white", fontsize=8)
+        diagnosis = diagnose(changed)
+        figures[name] = {
             "spread": dict(zip(names_of(pool), moved_D.tolist(), strict=True)),
-            "needs": said.relative_headroom,
+            "needs": diagnosis.relative_headroom,
         }
-        right.barh(place, said.relative_headroom, color=LOSES)
-        right.text(said.relative_headroom + 0.003, place, f"{said.relative_headroom:.0%}", va="center", fontsize=9)
+        right.barh(row, diagnosis.relative_headroom, color=LOSES)
+        right.text(
+            diagnosis.relative_headroom + 0.003, row, f"{diagnosis.relative_headroom:.0%}", va="center", fontsize=9
+        )
     for axis in (left, right):
         axis.set_yticks(range(len(SCALES)), SCALES)
         axis.invert_yaxis()
@@ -183,40 +183,42 @@ def draw_scales(title: str, pool: Pool, path: Path) -> dict[str, dict[str, Any]]
     left.legend(ncols=5, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     right.set_xlabel("needs a set")
     right.set_title(title, fontsize=10)
-    right.set_xlim(0, 1.2 * max(each["needs"] for each in found.values()))
+    right.set_xlim(0, 1.2 * max(each["needs"] for each in figures.values()))
     figure.savefig(path, dpi=100)
-    return found
+    return figures
 
 
-def captured(scores_nD: Floats) -> Floats:
-    """Return what the best set of 1, 2, … answers earns, each answer added greedily, E_w[max]."""
+def best_sets(scores_nD: Floats) -> Floats:
+    """The set reward E_w[max] of the best set of 1, 2, … answers, each answer added greedily."""
     different_nD = np.unique(scores_nD, axis=0)
     chosen: list[int] = []
-    earned = []
+    rewards = []
     for _ in range(min(MOST, len(different_nD))):
         values = [float(set_reward(different_nD[[*chosen, each]])) for each in range(len(different_nD))]
         chosen.append(int(np.argmax(values)))
-        earned.append(max(values))
-    return np.asarray(earned + [earned[-1]] * (MOST - len(earned)))
+        rewards.append(max(values))
+    return np.asarray(rewards + [rewards[-1]] * (MOST - len(rewards)))
 
 
 def draw_sizes(pools: Mapping[str, Pool], path: Path) -> dict[str, Any]:
     """Draw how much of the headroom the best set of m answers has."""
     figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
-    found = {}
+    figures = {}
     sizes = np.arange(1, MOST + 1)
     for (title, pool), colour in zip(pools.items(), COLOURS, strict=False):
-        said = diagnose(pool)
-        earned_M = np.mean([captured(scores) for scores in scores_of(pool)], axis=0)
-        part_M = (earned_M - said.average) / (said.ideal - said.average)
-        axis.plot(sizes, part_M, marker="o", color=colour, label=f"{title}: {said.winners:.1f} answers win somewhere")
-        found[title] = {"winners": said.winners, "of_choosing_well": part_M.tolist()}
+        diagnosis = diagnose(pool)
+        reward_M = np.mean([best_sets(scores) for scores in scores_of(pool)], axis=0)
+        part_M = (reward_M - diagnosis.average) / (diagnosis.ideal - diagnosis.average)
+        axis.plot(
+            sizes, part_M, marker="o", color=colour, label=f"{title}: {diagnosis.winners:.1f} answers win somewhere"
+        )
+        figures[title] = {"winners": diagnosis.winners, "of_choosing_well": part_M.tolist()}
     axis.set(xlabel="m, answers in the set", ylabel="of what choosing well gains", xticks=sizes)
     axis.yaxis.set_major_formatter(WHOLE)
     axis.grid(alpha=0.3)
     axis.legend(fontsize=9)
     figure.savefig(path, dpi=100)
-    return found
+    return figures
 
 
 def main() -> None:

@@ -8,7 +8,7 @@
 A row of the data is a question with four answers, six preferences between them, the passages, a gold answer, and, for
 the first answer alone, spans that people marked as wrong. So there are two pools.
 
-All four answers, with objectives that can be had for each of them (words in lower case, without punctuation):
+All four answers, with objectives that can be computed for each of them (words in lower case, without punctuation):
 
 - preferred: the share of its three comparisons that people decided for it, a tie counting half;
 - covers: the share of the gold answer's words that it contains;
@@ -20,7 +20,7 @@ With --errors, the first answers, all 500 as answers to one problem, since each 
 
 - relevant: the share of its characters outside spans marked Irrelevant, Redundant or Incoherent;
 - factual: the share outside spans marked Wrong-Grounding or Unverifiable;
-- complete: 1 / (1 + what it lacks), each piece of missing information counting 1.
+- complete: 1 / (1 + n), n pieces of information missing.
 
 The authors of the data train one reward model for each of these three categories.
 """

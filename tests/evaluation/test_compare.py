@@ -24,15 +24,15 @@ def make_evaluation(folder, seed, answers, **facts):
     rows = [
         {
             "problem": problem.id,
-            "generation": place // answers,
-            "position": place % answers + 1,
+            "generation": index // answers,
+            "position": index % answers + 1,
             "scores": dict(zip(TASK.names, rng.random(4).tolist(), strict=True)),
             "solved": bool(rng.random() < 0.5),
-            "tokens": 10 * answers + place // answers,
-            "answer": None if place == 5 else "RRDDLLUU"[: place + 1] + "<b>",
+            "tokens": 10 * answers + index // answers,
+            "answer": None if index == 5 else "RRDDLLUU"[: index + 1] + "<b>",
         }
         for problem in PROBLEMS
-        for place in range(6)
+        for index in range(6)
     ]
     write_pool(new_pool_path(folder), rows)
     known = {"task": "maze", "task_settings": {"size": 7}, "split": "test", "problems": 5, "target": WEIGHTS}
@@ -48,11 +48,11 @@ def runs(tmp_path):
 def test_runs_are_compared(runs, tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["compare", *runs, "--out", str(out)]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for part in ("grpo", "vpo − grpo", "best@k, by answers", "by generations", "by tokens", "first", "set", "coverage"):
-        assert part in said
-    assert "share of the oracle, by answers" in said
-    assert "pass@k" not in said
+        assert part in output
+    assert "share of the oracle, by answers" in output
+    assert "pass@k" not in output
     assert "pass@k" in (out / "comparison.txt").read_text()
     assert (out / "best_at_k.png").read_bytes().startswith(b"\x89PNG")
     svg = (out / "best_at_k.svg").read_text()
@@ -80,12 +80,12 @@ def test_three_runs_are_compared_each_with_each(runs, tmp_path, capsys):
 def test_the_share_of_the_oracle_is_that_of_each_problem(runs):
     evaluation = read_evaluation(runs[0])
     oracle = oracle_of([evaluation], WEIGHTS)
-    found = compare([evaluation.pool], target=WEIGHTS, ks=[2], oracle=oracle)
+    comparison = compare([evaluation.pool], target=WEIGHTS, ks=[2], oracle=oracle)
     expected = [
         best_at_k(evaluation.pool.problems[problem.id].scores_nD.mean(axis=1), 2) / TASK.best(problem)
         for problem in PROBLEMS
     ]
-    (share,) = [row for row in found.rows if row.metric.name == "share of the oracle"]
+    (share,) = [row for row in comparison.rows if row.metric.name == "share of the oracle"]
     assert share.values[0].mean == pytest.approx(np.mean(expected))
     other = oracle_of([evaluation], {"gold": 1.0})
     assert other == {problem.id: TASK.best(problem, [0, 1, 0, 0]) for problem in PROBLEMS}
@@ -123,8 +123,8 @@ def test_other_rewards_are_named(tmp_path, capsys):
     assert main(["compare", *runs[:2], "--out", str(tmp_path / "out")]) == 0
     assert "scored differently" not in capsys.readouterr().out
     assert main(["compare", *runs, "--out", str(tmp_path / "out")]) == 0
-    assert "r2 was scored differently from" in (said := capsys.readouterr().out)
-    assert "scorers.0.calibration.range.1" in said
+    assert "r2 was scored differently from" in (output := capsys.readouterr().out)
+    assert "scorers.0.calibration.range.1" in output
 
 
 def test_what_is_not_whole_is_named_and_left_out(runs, tmp_path, capsys):
@@ -132,32 +132,32 @@ def test_what_is_not_whole_is_named_and_left_out(runs, tmp_path, capsys):
     (half / "config.toml").write_text('task = "maze"\nmethod = "vpo"\n')
     broken = Path(make_evaluation(tmp_path / "broken", 2, 3))
     (broken / FACTS).write_text("{")
-    given = [runs[0], str(half), runs[1], str(broken), "nowhere"]
-    assert main(["compare", *given, "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out
-    assert f"note: left out: {half}: the run is not finished: resume it with `vpo train --resume {half}`" in said
-    assert f"note: left out: {broken / FACTS}: the file is not JSON" in said
-    assert "note: left out: no such run, folder or pool: nowhere" in said
-    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    paths = [runs[0], str(half), runs[1], str(broken), "nowhere"]
+    assert main(["compare", *paths, "--out", str(tmp_path / "out")]) == 0
+    output = capsys.readouterr().out
+    assert f"note: left out: {half}: the run is not finished: resume it with `vpo train --resume {half}`" in output
+    assert f"note: left out: {broken / FACTS}: the file is not JSON" in output
+    assert "note: left out: no such run, folder or pool: nowhere" in output
+    partial = json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert main(["compare", *runs, "--out", str(tmp_path / "alone")]) == 0
     alone = json.loads((tmp_path / "alone" / "comparison.json").read_text())
-    assert found["measures"] == alone["measures"]
-    assert len(found["notes"]) == len(alone["notes"]) + 3
+    assert partial["measures"] == alone["measures"]
+    assert len(partial["notes"]) == len(alone["notes"]) + 3
     assert "left out: no such run, folder or pool: nowhere" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_the_points_of_the_curves_are_the_numbers_of_the_table(runs):
     pools = [read_evaluation(run).pool for run in runs]
-    found = compare(pools, target=WEIGHTS)
-    for place, curves in enumerate(curves_of(found)):
+    comparison = compare(pools, target=WEIGHTS)
+    for pool, curves in enumerate(curves_of(comparison)):
         assert [curve.by for curve in curves] == ["answers", "generations", "tokens"]
         for curve in curves[:2]:
-            drawn = dict(zip(curve.budgets, zip(curve.mean, curve.low, curve.high, strict=True), strict=True))
-            listed = found.at_every_k("best@k", curve.by)
+            points = dict(zip(curve.budgets, zip(curve.mean, curve.low, curve.high, strict=True), strict=True))
+            listed = comparison.at_every_k("best@k", curve.by)
             assert listed
             for row in listed:
-                value = row.values[place]
-                assert drawn[row.metric.k] == pytest.approx((value.mean, value.low, value.high))
+                value = row.values[pool]
+                assert points[row.metric.k] == pytest.approx((value.mean, value.low, value.high))
         assert curves[2].mean[-1] == pytest.approx(curves[1].mean[-1])  # all tokens buy all generations
 
 

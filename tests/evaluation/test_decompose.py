@@ -21,29 +21,29 @@ def with_column(scores_PnD, column_Pn):
 
 def test_specialists_are_kept_apart_and_their_sum_is_worth_nothing(tmp_path):
     # Answers (1, 0, 0), (0, 1, 0), (0, 0, 1), each an average one: all of what choosing well gains needs a set.
-    found = decompose(pool_of(tmp_path, [np.eye(3)] * 5, ("a", "b", "c")))
-    assert (found.constant, found.groups, found.sums, found.recommended) == ((), (), (), "all")
-    everything, scalar = found.proposal("all"), found.proposal("one sum")
+    result = decompose(pool_of(tmp_path, [np.eye(3)] * 5, ("a", "b", "c")))
+    assert (result.constant, result.groups, result.sums, result.recommended) == ((), (), (), "all")
+    everything, scalar = result.proposal("all"), result.proposal("one sum")
     assert everything.headroom.mean == pytest.approx(11 / 18 - 1 / 3, abs=1e-3)
     assert everything.relative_headroom.mean == pytest.approx(1)
     assert (scalar.objectives, scalar.headroom.mean, scalar.verdict) == (("a+b+c",), 0, "flat")  # 1/3, all of them
     # a+b and c: (½, 0) twice and (0, 1). E[max(w/2, 1 − w)] = ∫₀^⅔ (1 − w) dw + ∫_⅔^1 w/2 dw = 4/9 + 5/36 = 7/12.
-    pair = next(each for each in found.proposals if each.merged == (("a", "b"),))
+    pair = next(each for each in result.proposals if each.merged == (("a", "b"),))
     assert pair.headroom.mean == pytest.approx(7 / 12 - 1 / 2, abs=1e-3)
-    assert found.proposals[0] is everything
-    assert "keep all 3" in recommendation(found)
+    assert result.proposals[0] is everything
+    assert "keep all 3" in recommendation(result)
 
 
 def test_a_copy_is_merged_back_to_what_was_there_before(tmp_path, scores_PnD):
     before = decompose(pool_of(tmp_path, scores_PnD, ("a", "b")))
     for scale, shift in ((1, 0), (0.5, 3)):
         copied = with_column(scores_PnD, scores_PnD[..., 0] * scale + shift)
-        found = decompose(pool_of(tmp_path, copied, ("a", "b", "copy")))
-        assert found.groups == (("a", "copy"),)
-        assert found.recommended == "merged"
-        assert found.proposal("merged").objectives == ("a+copy", "b")
+        result = decompose(pool_of(tmp_path, copied, ("a", "b", "copy")))
+        assert result.groups == (("a", "copy"),)
+        assert result.recommended == "merged"
+        assert result.proposal("merged").objectives == ("a+copy", "b")
         if scale == 1:
-            merged, whole = found.proposal("merged"), before.proposal("all")
+            merged, whole = result.proposal("merged"), before.proposal("all")
             assert merged.headroom.mean == pytest.approx(whole.headroom.mean, abs=1e-12)
             assert merged.relative_headroom.mean == pytest.approx(whole.relative_headroom.mean, abs=1e-12)
             assert merged.effective_rank == pytest.approx(whole.effective_rank)
@@ -51,11 +51,11 @@ def test_a_copy_is_merged_back_to_what_was_there_before(tmp_path, scores_PnD):
 
 def test_all_is_what_the_diagnosis_says(tmp_path, scores_PnD):
     pool = pool_of(tmp_path, scores_PnD, ("a", "b"))
-    whole, found = decompose(pool).proposal("all"), diagnose(pool)
-    assert whole.headroom == found.headroom
-    assert whole.relative_headroom.mean == found.relative_headroom
-    assert whole.relative_headroom.low < found.relative_headroom < whole.relative_headroom.high
-    assert (whole.effective_rank, whole.verdict) == (found.effective_rank, found.verdict)
+    whole, result = decompose(pool).proposal("all"), diagnose(pool)
+    assert whole.headroom == result.headroom
+    assert whole.relative_headroom.mean == result.relative_headroom
+    assert whole.relative_headroom.low < result.relative_headroom < whole.relative_headroom.high
+    assert (whole.effective_rank, whole.verdict) == (result.effective_rank, result.verdict)
 
 
 def test_the_order_of_objectives_changes_nothing(tmp_path, rng):
@@ -85,29 +85,29 @@ def test_shifts_of_each_and_a_common_scale_change_no_share(tmp_path, rng):
 
 def test_what_never_varies_is_dropped_at_no_loss(tmp_path, scores_PnD, rng):
     still = np.repeat(rng.random((20, 1)), 8, axis=1)  # differs between problems alone
-    found = decompose(pool_of(tmp_path, with_column(scores_PnD, still), ("a", "b", "still")))
-    assert found.constant == ("still",)
-    assert found.recommended == "varying"
-    kept, whole = found.proposal("varying"), found.proposal("all")
+    result = decompose(pool_of(tmp_path, with_column(scores_PnD, still), ("a", "b", "still")))
+    assert result.constant == ("still",)
+    assert result.recommended == "varying"
+    kept, whole = result.proposal("varying"), result.proposal("all")
     assert kept.objectives == ("a", "b")
     # The share of weightings that goes to it is lost to both headroom and gain: a third, E[w].
     assert whole.headroom.mean == pytest.approx(kept.headroom.mean * 2 / 3, abs=2e-3)
     assert whole.relative_headroom.mean == pytest.approx(kept.relative_headroom.mean, abs=2e-3)
-    assert "drop still, which never varies; use a, b" in recommendation(found)
+    assert "drop still, which never varies; use a, b" in recommendation(result)
 
 
 def test_a_sum_is_split_into_its_parts(tmp_path, scores_PnD, rng):
     total = 0.3 * scores_PnD[..., 0] + 0.7 * scores_PnD[..., 1] + rng.normal(0, 0.005, (20, 8))
     pool = pool_of(tmp_path, with_column(scores_PnD, total), ("a", "b", "total"))
-    found = decompose(pool)
-    (split,) = found.sums
+    result = decompose(pool)
+    (split,) = result.sums
     assert split.objective == "total"
     assert split.parts == {"a": pytest.approx(0.3, abs=0.02), "b": pytest.approx(0.7, abs=0.02)}
     assert split.explained > 0.98
-    assert found.proposal("split").objectives == ("a", "b")
-    assert found.recommended == "split"
-    assert "drop total, which a and b add up to; use a, b" in recommendation(found)
-    assert "sum of others      total = 0.30 a + 0.70 b" in decomposition_text(found)
+    assert result.proposal("split").objectives == ("a", "b")
+    assert result.recommended == "split"
+    assert "drop total, which a and b add up to; use a, b" in recommendation(result)
+    assert "sum of others      total = 0.30 a + 0.70 b" in decomposition_text(result)
     # Its weight in w* goes to its parts.
     target = decompose(pool, target={"total": 1.0}).proposal("split").target
     assert target == {"a": pytest.approx(0.3, abs=0.02), "b": pytest.approx(0.7, abs=0.02)}
@@ -121,9 +121,9 @@ def test_noise_on_a_sum_makes_it_an_objective_of_its_own(tmp_path, scores_PnD, r
 
 def test_too_few_answers_prove_no_sum_and_no_pair(tmp_path, rng):
     scores = rng.random((3, 2, 3))  # three differences for three objectives: any fit is perfect
-    found = decompose(pool_of(tmp_path, scores, ("a", "b", "c")))
-    assert (found.sums, found.groups) == ((), ())
-    assert {each.kind for each in found.proposals} == {"all", "one sum"}
+    result = decompose(pool_of(tmp_path, scores, ("a", "b", "c")))
+    assert (result.sums, result.groups) == ((), ())
+    assert {each.kind for each in result.proposals} == {"all", "one sum"}
 
 
 def test_every_two_of_a_group_agree(tmp_path, rng):
@@ -150,24 +150,24 @@ def test_a_merged_objective_keeps_the_target(rng):
 
 def test_objectives_that_say_the_same_leave_a_scalar(tmp_path, rng):
     quality = rng.random((10, 8, 1))
-    found = decompose(pool_of(tmp_path, np.concatenate([quality, 0.5 * quality], axis=2), ("style", "taste")))
-    assert found.recommended == "merged"
-    assert "what is left is style+taste, a scalar reward" in recommendation(found)
+    result = decompose(pool_of(tmp_path, np.concatenate([quality, 0.5 * quality], axis=2), ("style", "taste")))
+    assert result.recommended == "merged"
+    assert "what is left is style+taste, a scalar reward" in recommendation(result)
     noisy = quality + rng.normal(0, 0.05, (10, 8, 3))
     text = recommendation(decompose(pool_of(tmp_path, noisy, ("a", "b", "c")), threshold=1.0))
     assert text.startswith("Objectives: a single sum will do: with a, b, c kept apart, only ")
 
 
 def test_one_objective_has_nothing_to_propose(tmp_path, scores_PnD):
-    found = decompose(pool_of(tmp_path, scores_PnD[..., :1], ("a",)))
-    assert [each.kind for each in found.proposals] == ["all"]
-    assert "a scalar reward" in recommendation(found)
+    result = decompose(pool_of(tmp_path, scores_PnD[..., :1], ("a",)))
+    assert [each.kind for each in result.proposals] == ["all"]
+    assert "a scalar reward" in recommendation(result)
 
 
 def test_a_flat_pool_says_nothing(tmp_path):
-    found = decompose(pool_of(tmp_path, np.full((3, 5, 2), 0.5), ("a", "b")))
-    assert not found.applies
-    assert "none varies" in decomposition_text(found)
+    result = decompose(pool_of(tmp_path, np.full((3, 5, 2), 0.5), ("a", "b")))
+    assert not result.applies
+    assert "none varies" in decomposition_text(result)
 
 
 def test_objectives_that_differ_between_problems_have_no_sets(tmp_path):
@@ -184,10 +184,10 @@ def test_objectives_that_differ_between_problems_have_no_sets(tmp_path):
 
 def test_a_set_by_hand(tmp_path, rng):
     pool = pool_of(tmp_path, rng.random((10, 6, 4)), ("a", "b", "c", "d"))
-    found = decompose(pool, merge=[["b", "a"]], drop=["d"])
-    assert found.proposal("by hand").objectives == ("a+b", "c")
-    assert found.recommended == "all"
-    assert "by hand: a+b, c" in decomposition_text(found)
+    result = decompose(pool, merge=[["b", "a"]], drop=["d"])
+    assert result.proposal("by hand").objectives == ("a+b", "c")
+    assert result.recommended == "all"
+    assert "by hand: a+b, c" in decomposition_text(result)
     # The same set by hand and by rule stands under both names.
     assert "by hand" in {each.kind for each in decompose(pool, merge=[["a", "b"]]).proposals}
     kinds = [
@@ -216,8 +216,8 @@ def test_bad_input(tmp_path, scores_PnD, options, message):
 def test_many_objectives_try_the_pairs_that_agree_best(tmp_path, rng):
     scores = rng.random((5, 10, 8))
     scores[..., 7] = scores[..., 2] + 0.6 * rng.random((5, 10))
-    found = decompose(pool_of(tmp_path, scores, tuple("abcdefgh")))
-    pairs = [each.merged[0] for each in found.proposals if each.kind == "pair"]
+    result = decompose(pool_of(tmp_path, scores, tuple("abcdefgh")))
+    pairs = [each.merged[0] for each in result.proposals if each.kind == "pair"]
     assert len(pairs) == 10
     assert ("c", "h") in pairs
-    assert "(7 more pairs that were tried are in --json)" in decomposition_text(found)
+    assert "(7 more pairs that were tried are in --json)" in decomposition_text(result)

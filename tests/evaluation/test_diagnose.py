@@ -14,17 +14,17 @@ def pool_of(tmp_path, scores_PnD, names):
 
 def test_specialists_are_worth_vpo(tmp_path):
     # Each answer is good at one of three objectives: the single best leaves E_w[max] = 11/18 against 1/3.
-    found = diagnose(pool_of(tmp_path, [np.eye(3)] * 5, ("a", "b", "c")))
-    assert found.verdict == "yes"
-    assert found.ideal == pytest.approx(11 / 18, abs=1e-3)
-    assert found.single == pytest.approx(1 / 3)
-    assert found.headroom.mean == pytest.approx(11 / 18 - 1 / 3, abs=1e-3)
-    assert found.average == pytest.approx(1 / 3)
-    assert found.relative_headroom == pytest.approx(1)  # every answer alone is average
-    assert found.shares[:3] == pytest.approx((1 / 3,) * 3, abs=1e-2)
-    assert found.winners == 3
-    assert {pair[:2] for pair in found.opposed} == {("a", "b"), ("a", "c"), ("b", "c")}
-    assert "Verdict: yes" in diagnosis_text(found)
+    diagnosis = diagnose(pool_of(tmp_path, [np.eye(3)] * 5, ("a", "b", "c")))
+    assert diagnosis.verdict == "yes"
+    assert diagnosis.ideal == pytest.approx(11 / 18, abs=1e-3)
+    assert diagnosis.single == pytest.approx(1 / 3)
+    assert diagnosis.headroom.mean == pytest.approx(11 / 18 - 1 / 3, abs=1e-3)
+    assert diagnosis.average == pytest.approx(1 / 3)
+    assert diagnosis.relative_headroom == pytest.approx(1)  # every answer alone is average
+    assert diagnosis.shares[:3] == pytest.approx((1 / 3,) * 3, abs=1e-2)
+    assert diagnosis.winners == 3
+    assert {pair[:2] for pair in diagnosis.opposed} == {("a", "b"), ("a", "c"), ("b", "c")}
+    assert "Verdict: yes" in diagnosis_text(diagnosis)
 
 
 # Two objectives, w uniform over [0, 1], so E[max(w, 1 − w)] = 3/4. Each line: the answers to a problem, the value of
@@ -41,21 +41,21 @@ HAND_MADE = {
 @pytest.mark.parametrize("verdict", HAND_MADE)
 def test_the_verdict_on_hand_made_pools(tmp_path, verdict):
     scores, single, ideal, average, relative = HAND_MADE[verdict]
-    found = diagnose(pool_of(tmp_path, [scores] * 3, ("a", "b")))
-    assert found.verdict == verdict
-    assert (found.single, found.ideal, found.average) == pytest.approx((single, ideal, average), abs=1e-3)
-    assert found.relative_headroom == pytest.approx(relative, abs=1e-3)
-    assert found.headroom.mean == pytest.approx(ideal - single, abs=1e-3)
-    assert VERDICTS[verdict].format(needs=f"{found.relative_headroom:.0%}") in diagnosis_text(found)
+    diagnosis = diagnose(pool_of(tmp_path, [scores] * 3, ("a", "b")))
+    assert diagnosis.verdict == verdict
+    assert (diagnosis.single, diagnosis.ideal, diagnosis.average) == pytest.approx((single, ideal, average), abs=1e-3)
+    assert diagnosis.relative_headroom == pytest.approx(relative, abs=1e-3)
+    assert diagnosis.headroom.mean == pytest.approx(ideal - single, abs=1e-3)
+    assert VERDICTS[verdict].format(needs=f"{diagnosis.relative_headroom:.0%}") in diagnosis_text(diagnosis)
 
 
 def test_collinear_objectives_are_not(tmp_path, rng):
     quality = rng.random((10, 8, 1))
-    found = diagnose(pool_of(tmp_path, np.concatenate([quality, 0.5 * quality + 0.2], axis=2), ("style", "taste")))
-    assert found.verdict == "no"
-    assert found.effective_rank == pytest.approx(1, abs=1e-3)
-    assert found.same == (("style", "taste", pytest.approx(1)),)
-    text = diagnosis_text(found)
+    diagnosis = diagnose(pool_of(tmp_path, np.concatenate([quality, 0.5 * quality + 0.2], axis=2), ("style", "taste")))
+    assert diagnosis.verdict == "no"
+    assert diagnosis.effective_rank == pytest.approx(1, abs=1e-3)
+    assert diagnosis.same == (("style", "taste", pytest.approx(1)),)
+    text = diagnosis_text(diagnosis)
     assert "says the same      style and taste (correlation +1.00)" in text
     assert "Verdict: no. One answer is best" in text
 
@@ -63,16 +63,16 @@ def test_collinear_objectives_are_not(tmp_path, rng):
 def test_a_little_disagreement_is_weak(tmp_path, rng):
     quality = rng.random((50, 10, 1))
     noise = rng.normal(0, 0.2, (50, 10, 2))
-    found = diagnose(pool_of(tmp_path, quality + noise, ("a", "b")))
-    assert found.verdict == "weak"
-    assert "Verdict: weak" in diagnosis_text(found)
+    diagnosis = diagnose(pool_of(tmp_path, quality + noise, ("a", "b")))
+    assert diagnosis.verdict == "weak"
+    assert "Verdict: weak" in diagnosis_text(diagnosis)
 
 
 def test_answers_that_all_score_alike_are_flat(tmp_path):
-    found = diagnose(pool_of(tmp_path, np.full((3, 5, 2), 0.5), ("a", "b")))
-    assert found.verdict == "flat"
-    assert found.constant == ("a", "b")
-    text = diagnosis_text(found)
+    diagnosis = diagnose(pool_of(tmp_path, np.full((3, 5, 2), 0.5), ("a", "b")))
+    assert diagnosis.verdict == "flat"
+    assert diagnosis.constant == ("a", "b")
+    text = diagnosis_text(diagnosis)
     assert "All answers of a problem score alike" in text
     assert "only 1.0 different score vectors" in text
 
@@ -80,15 +80,15 @@ def test_answers_that_all_score_alike_are_flat(tmp_path):
 @pytest.mark.parametrize(("scale", "shift"), [(1, 0), (0.01, 0.9), (10, -20)])
 def test_the_verdict_does_not_depend_on_shift_and_scale(tmp_path, scale, shift):
     specialists = scale * np.eye(2) + shift
-    found = diagnose(pool_of(tmp_path, [specialists] * 3, ("a", "b")))
-    assert found.verdict == "yes"
-    assert found.relative_headroom == pytest.approx(1)
+    diagnosis = diagnose(pool_of(tmp_path, [specialists] * 3, ("a", "b")))
+    assert diagnosis.verdict == "yes"
+    assert diagnosis.relative_headroom == pytest.approx(1)
 
 
 def test_one_best_answer_is_no_trade_off_whatever_the_sign(tmp_path):
-    found = diagnose(pool_of(tmp_path, [[[0.0, 0.0], [-1.0, -2.0], [-3.0, -1.0]]] * 3, ("a", "b")))
-    assert found.verdict == "no"
-    assert found.relative_headroom == 0
+    diagnosis = diagnose(pool_of(tmp_path, [[[0.0, 0.0], [-1.0, -2.0], [-3.0, -1.0]]] * 3, ("a", "b")))
+    assert diagnosis.verdict == "no"
+    assert diagnosis.relative_headroom == 0
 
 
 @pytest.mark.parametrize(("headroom", "verdict"), [(0.11, "yes"), (0.09, "weak"), (0.021, "weak"), (0.019, "no")])
@@ -99,13 +99,13 @@ def test_verdicts_by_the_share_that_needs_a_set(headroom, verdict):
 
 def test_objectives_that_agree_half_the_time_are_not_the_same(tmp_path, rng):
     shared = rng.random((20, 8, 1))
-    found = diagnose(pool_of(tmp_path, shared + 0.5 * rng.random((20, 8, 2)), ("a", "b")))
-    assert found.same == ()
+    diagnosis = diagnose(pool_of(tmp_path, shared + 0.5 * rng.random((20, 8, 2)), ("a", "b")))
+    assert diagnosis.same == ()
 
 
 def test_too_few_answers_say_nothing_about_pairs(tmp_path):
-    found = diagnose(pool_of(tmp_path, [[[1.0, 0.0], [0.0, 1.0]]] * 3, ("a", "b")))
-    assert found.same == found.opposed == ()
+    diagnosis = diagnose(pool_of(tmp_path, [[[1.0, 0.0], [0.0, 1.0]]] * 3, ("a", "b")))
+    assert diagnosis.same == diagnosis.opposed == ()
     one = diagnose(pool_of(tmp_path, [[[1.0, 0.0]]] * 3, ("a", "b")))
     assert "With one answer a problem there is nothing to compare" in diagnosis_text(one)
 
@@ -117,23 +117,23 @@ def test_a_pool_of_zeros_is_flat(tmp_path):
 def test_an_objective_that_never_varies_is_named(tmp_path, rng):
     scores = rng.random((5, 6, 2))
     scores[..., 1] = rng.random((5, 1))  # differs between problems, not within one
-    found = diagnose(pool_of(tmp_path, scores, ("a", "b")))
-    assert found.constant == ("b",)
-    assert "never varies       b" in diagnosis_text(found)
+    diagnosis = diagnose(pool_of(tmp_path, scores, ("a", "b")))
+    assert diagnosis.constant == ("b",)
+    assert "never varies       b" in diagnosis_text(diagnosis)
 
 
 def test_one_problem_agrees_with_the_core(tmp_path, rng):
     scores = rng.random((1, 12, 4))
-    found = diagnose(pool_of(tmp_path, scores, tuple("abcd")))
+    diagnosis = diagnose(pool_of(tmp_path, scores, tuple("abcd")))
     expected = geometry(scores[0])
-    assert found.effective_rank == pytest.approx(expected.effective_rank)
-    assert found.headroom.mean == pytest.approx(float(expected.headroom))
-    assert found.headroom.low is None
-    assert sum(found.shares) == pytest.approx(1)
+    assert diagnosis.effective_rank == pytest.approx(expected.effective_rank)
+    assert diagnosis.headroom.mean == pytest.approx(float(expected.headroom))
+    assert diagnosis.headroom.low is None
+    assert sum(diagnosis.shares) == pytest.approx(1)
 
 
 def test_the_target_picks_the_single_answer(tmp_path):
-    # Under the mean, (0.6, 0.6) is best; under b alone, (0, 1), which earns 0.5 over all weightings.
+    # Under the mean, (0.6, 0.6) is best; under b alone, (0, 1), whose expected score is 0.5.
     scores = [[[0.6, 0.6], [0.0, 1.0]]]
     pool = pool_of(tmp_path, scores, ("a", "b"))
     assert diagnose(pool).single == pytest.approx(0.6)
@@ -144,9 +144,9 @@ def test_the_target_picks_the_single_answer(tmp_path):
 
 def test_copies_of_an_answer_do_not_split_its_share(tmp_path):
     scores = [[[1.0, 0.0]] * 10 + [[0.0, 1.0]]]
-    found = diagnose(pool_of(tmp_path, scores, ("a", "b")))
-    assert found.shares[:2] == pytest.approx((0.5, 0.5))
-    assert found.distinct == 2
+    diagnosis = diagnose(pool_of(tmp_path, scores, ("a", "b")))
+    assert diagnosis.shares[:2] == pytest.approx((0.5, 0.5))
+    assert diagnosis.distinct == 2
 
 
 def test_objectives_that_differ_between_problems(tmp_path):
@@ -163,9 +163,9 @@ def test_objectives_that_differ_between_problems(tmp_path):
         for generation in range(4)
     ]
     write_pool(tmp_path / "pool.jsonl", rows)
-    found = diagnose(read_pool(tmp_path / "pool.jsonl"))
-    assert found.objectives is None
-    assert found.dimensions == 3
-    assert found.same == found.opposed == found.constant == ()
-    assert found.verdict == "yes"
-    assert "3.0 objectives, different from problem to problem" in diagnosis_text(found)
+    diagnosis = diagnose(read_pool(tmp_path / "pool.jsonl"))
+    assert diagnosis.objectives is None
+    assert diagnosis.dimensions == 3
+    assert diagnosis.same == diagnosis.opposed == diagnosis.constant == ()
+    assert diagnosis.verdict == "yes"
+    assert "3.0 objectives, different from problem to problem" in diagnosis_text(diagnosis)

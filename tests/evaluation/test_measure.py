@@ -17,12 +17,12 @@ def make_pool(path, scores_PNMD, names=("gold", "lava"), tokens=10, **more):
     rows = []
     for problem, generations in enumerate(scores_PNMD):
         for generation, answers in enumerate(generations):
-            for place, scores in enumerate(answers):
+            for index, scores in enumerate(answers):
                 rows.append(
                     {
                         "problem": f"p{problem}",
                         "generation": generation,
-                        "position": place + 1,
+                        "position": index + 1,
                         "scores": dict(zip(names, map(float, scores), strict=True)),
                         "solved": bool(np.mean(scores) > 0.8),
                         "tokens": tokens,
@@ -34,8 +34,8 @@ def make_pool(path, scores_PNMD, names=("gold", "lava"), tokens=10, **more):
 
 
 def value(comparison, section, by, at, pool=0):
-    (found,) = [row for row in comparison.rows if row.metric.data() == {"section": section, "by": by, "at": at}]
-    return found.values[pool]
+    (matching,) = [row for row in comparison.rows if row.metric.data() == {"section": section, "by": by, "at": at}]
+    return matching.values[pool]
 
 
 @pytest.fixture
@@ -46,48 +46,48 @@ def scores():
 def test_a_hand_worked_pool(tmp_path):
     # One problem, two sets of two; under the mean of both objectives: 0, 1 | 0.5, 0.5.
     pool = make_pool(tmp_path / "a.jsonl", [[[[0, 0], [1, 1]], [[1, 0], [0.5, 0.5]]]], tokens=20)
-    found = compare([pool], ks=[1, 2, 4])
-    assert value(found, "best@k", "answers", 1).mean == pytest.approx(0.5)
+    comparison = compare([pool], ks=[1, 2, 4])
+    assert value(comparison, "best@k", "answers", 1).mean == pytest.approx(0.5)
     # Pairs of 0, 1, ½, ½: bests 1, ½, ½, 1, 1, ½.
-    assert value(found, "best@k", "answers", 2).mean == pytest.approx(4.5 / 6)
-    assert value(found, "best@k", "answers", 4).mean == pytest.approx(1)
-    assert value(found, "best@k", "generations", 1).mean == pytest.approx(0.75)  # (1 + ½) / 2
-    assert value(found, "best@k", "generations", 2).mean == pytest.approx(1)
-    assert value(found, "best@k", "tokens", 20).mean == pytest.approx(0.75)
-    assert value(found, "best@k", "tokens", 40).mean == pytest.approx(1)
-    assert value(found, "pass@k", "answers", 1).mean == pytest.approx(0.25)
-    assert value(found, "pass@k", "answers", 2).mean == pytest.approx(0.5)  # 3 of 6 pairs hold the solver
-    assert value(found, "pass@k", "generations", 1).mean == pytest.approx(0.5)
-    assert value(found, "one generation", "", "first").mean == pytest.approx(0.25)  # (0 + ½) / 2
-    assert value(found, "one generation", "", "set").mean == pytest.approx(0.75)
-    assert value(found, "diversity", "", "coverage").mean == pytest.approx(1)
-    assert value(found, "diversity", "", "distinct").mean == 4
-    assert value(found, "best@k", "answers", 1).low is None  # one problem has no interval
+    assert value(comparison, "best@k", "answers", 2).mean == pytest.approx(4.5 / 6)
+    assert value(comparison, "best@k", "answers", 4).mean == pytest.approx(1)
+    assert value(comparison, "best@k", "generations", 1).mean == pytest.approx(0.75)  # (1 + ½) / 2
+    assert value(comparison, "best@k", "generations", 2).mean == pytest.approx(1)
+    assert value(comparison, "best@k", "tokens", 20).mean == pytest.approx(0.75)
+    assert value(comparison, "best@k", "tokens", 40).mean == pytest.approx(1)
+    assert value(comparison, "pass@k", "answers", 1).mean == pytest.approx(0.25)
+    assert value(comparison, "pass@k", "answers", 2).mean == pytest.approx(0.5)  # 3 of 6 pairs hold the solver
+    assert value(comparison, "pass@k", "generations", 1).mean == pytest.approx(0.5)
+    assert value(comparison, "one generation", "", "first").mean == pytest.approx(0.25)  # (0 + ½) / 2
+    assert value(comparison, "one generation", "", "set").mean == pytest.approx(0.75)
+    assert value(comparison, "diversity", "", "coverage").mean == pytest.approx(1)
+    assert value(comparison, "diversity", "", "distinct").mean == 4
+    assert value(comparison, "best@k", "answers", 1).low is None  # one problem has no interval
 
 
 def test_against_the_core(tmp_path, scores):
-    found = compare([make_pool(tmp_path / "a.jsonl", scores)], ks=[1, 5, 12])
+    comparison = compare([make_pool(tmp_path / "a.jsonl", scores)], ks=[1, 5, 12])
     flat = scores.reshape(6, 12, 2)
     expected = best_at_k(flat.mean(axis=-1), [1, 5, 12]).mean(axis=0)
-    assert [value(found, "best@k", "answers", k).mean for k in (1, 5, 12)] == pytest.approx(expected.tolist())
-    interval = value(found, "best@k", "answers", 5)
+    assert [value(comparison, "best@k", "answers", k).mean for k in (1, 5, 12)] == pytest.approx(expected.tolist())
+    interval = value(comparison, "best@k", "answers", 5)
     assert interval.low < interval.mean < interval.high
 
 
 def test_a_target_changes_the_scalar(tmp_path, scores):
     pool = make_pool(tmp_path / "a.jsonl", scores)
-    found = compare([pool], target=parse_target("lava=2"), ks=[1])
-    assert value(found, "best@k", "answers", 1).mean == pytest.approx(scores[..., 1].mean())
-    found = compare([pool], target=parse_target("gold=1, lava=3"), ks=[1])
+    comparison = compare([pool], target=parse_target("lava=2"), ks=[1])
+    assert value(comparison, "best@k", "answers", 1).mean == pytest.approx(scores[..., 1].mean())
+    comparison = compare([pool], target=parse_target("gold=1, lava=3"), ks=[1])
     mean = 0.25 * scores[..., 0].mean() + 0.75 * scores[..., 1].mean()
-    assert value(found, "best@k", "answers", 1).mean == pytest.approx(mean)
+    assert value(comparison, "best@k", "answers", 1).mean == pytest.approx(mean)
 
 
 def test_pools_are_compared_in_pairs(tmp_path, scores):
     a = make_pool(tmp_path / "a.jsonl", scores)
     better = make_pool(tmp_path / "b.jsonl", (scores + 0.01).reshape(6, 12, 1, 2)[:, ::-1])
-    found = compare([a, better])
-    (best,) = [row for row in found.rows if row.metric == Metric(BEST, Budget.ANSWERS, 3)]
+    comparison = compare([a, better])
+    (best,) = [row for row in comparison.rows if row.metric == Metric(BEST, Budget.ANSWERS, 3)]
     # The same answers in another order and 0.01 better: every problem differs by 0.01, so the interval is a point.
     assert best.differences[0].low == pytest.approx(0.01)
     assert best.differences[0].high == pytest.approx(0.01)
@@ -96,17 +96,17 @@ def test_pools_are_compared_in_pairs(tmp_path, scores):
 def test_objectives_in_another_order_are_matched_by_name(tmp_path, scores):
     a = make_pool(tmp_path / "a.jsonl", scores)
     b = make_pool(tmp_path / "b.jsonl", scores[..., ::-1], names=("lava", "gold"))
-    found = compare([a, b], target=parse_target("gold=1"))
-    for row in found.rows:
+    comparison = compare([a, b], target=parse_target("gold=1"))
+    for row in comparison.rows:
         assert row.differences[0].mean == pytest.approx(0, abs=1e-12), row
 
 
 def test_only_shared_problems_are_compared_and_the_rest_is_named(tmp_path, scores):
     a, b = make_pool(tmp_path / "a.jsonl", scores), make_pool(tmp_path / "b.jsonl", scores[:4])
-    found = compare([a, b])
-    assert len(found.problems) == 4
-    assert any("2 of 6 problems of" in note and "a.jsonl" in note for note in found.notes)
-    assert value(found, "best@k", "answers", 1).mean == pytest.approx(scores[:4].mean())
+    comparison = compare([a, b])
+    assert len(comparison.problems) == 4
+    assert any("2 of 6 problems of" in note and "a.jsonl" in note for note in comparison.notes)
+    assert value(comparison, "best@k", "answers", 1).mean == pytest.approx(scores[:4].mean())
 
 
 def test_mixed_pools_report_no_first_and_set_and_say_so(tmp_path):
@@ -114,19 +114,19 @@ def test_mixed_pools_report_no_first_and_set_and_say_so(tmp_path):
         {"problem": "p", "generation": g, "position": i, "scores": {"gold": 0.5}} for g, i in ((0, 1), (1, 1), (1, 2))
     ]
     write_pool(tmp_path / "a.jsonl", rows)
-    found = compare([read_pool(tmp_path / "a.jsonl")])
-    assert not any(row.metric.section == "one generation" for row in found.rows)
-    assert any("first and set are not reported" in note for note in found.notes)
-    assert value(found, "best@k", "generations", 1).mean == pytest.approx(0.5)
+    comparison = compare([read_pool(tmp_path / "a.jsonl")])
+    assert not any(row.metric.section == "one generation" for row in comparison.rows)
+    assert any("first and set are not reported" in note for note in comparison.notes)
+    assert value(comparison, "best@k", "generations", 1).mean == pytest.approx(0.5)
 
 
 def test_missing_answers_and_tokens_are_noted(tmp_path):
     rows = [{"problem": "p", "generation": 0, "position": 1, "scores": {"gold": 1.0}, "answers": 3}]
     write_pool(tmp_path / "a.jsonl", rows)
-    found = compare([read_pool(tmp_path / "a.jsonl")])
-    assert value(found, "best@k", "answers", 1).mean == pytest.approx(1 / 3)
-    assert any("2 answers missing from their sets" in note for note in found.notes)
-    assert any("has no field 'tokens'" in note for note in found.notes)
+    comparison = compare([read_pool(tmp_path / "a.jsonl")])
+    assert value(comparison, "best@k", "answers", 1).mean == pytest.approx(1 / 3)
+    assert any("2 answers missing from their sets" in note for note in comparison.notes)
+    assert any("has no field 'tokens'" in note for note in comparison.notes)
 
 
 def test_distinct_counts_texts_where_there_are_any(tmp_path):
@@ -135,9 +135,9 @@ def test_distinct_counts_texts_where_there_are_any(tmp_path):
         for g, answer in enumerate(["up", "up", "down", None])
     ]
     write_pool(tmp_path / "a.jsonl", rows)
-    found = compare([read_pool(tmp_path / "a.jsonl")])
-    assert value(found, "diversity", "", "distinct").mean == 1  # score vectors
-    assert value(found, "diversity", "", "texts").mean == 2
+    comparison = compare([read_pool(tmp_path / "a.jsonl")])
+    assert value(comparison, "diversity", "", "distinct").mean == 1  # score vectors
+    assert value(comparison, "diversity", "", "texts").mean == 2
     # Another pool without texts: what is counted is the same in both, so texts are not.
     write_pool(tmp_path / "b.jsonl", [{**row, "answer": None} for row in rows])
     both = compare([read_pool(tmp_path / "a.jsonl"), read_pool(tmp_path / "b.jsonl")])
@@ -157,30 +157,30 @@ def test_ragged_pools(tmp_path):
         for generation in range(3 + problem)
     ]
     write_pool(tmp_path / "a.jsonl", rows)
-    found = compare([read_pool(tmp_path / "a.jsonl")])
+    comparison = compare([read_pool(tmp_path / "a.jsonl")])
     # The smallest problem has 3 answers; with more than 6 objectives somewhere there is no hypervolume.
-    assert "k ends at 3, the answers of problem 'p0'; others have more" in found.notes
-    assert {row.metric.k for row in found.rows if row.metric.budget == Budget.ANSWERS} == {1, 3}
-    assert not any(row.metric.name == "hypervolume" for row in found.rows)
+    assert "k ends at 3, the answers of problem 'p0'; others have more" in comparison.notes
+    assert {row.metric.k for row in comparison.rows if row.metric.budget == Budget.ANSWERS} == {1, 3}
+    assert not any(row.metric.name == "hypervolume" for row in comparison.rows)
 
 
 def test_tokens_make_a_dear_generation_compare_with_cheap_ones(tmp_path, scores):
     sets = make_pool(tmp_path / "sets.jsonl", scores, tokens=30)
     single = make_pool(tmp_path / "single.jsonl", scores.reshape(6, 12, 1, 2), tokens=10)
-    found = compare([sets, single])
-    budgets = [row.metric.k for row in found.at_every_k(BEST, Budget.TOKENS)]
+    comparison = compare([sets, single])
+    budgets = [row.metric.k for row in comparison.at_every_k(BEST, Budget.TOKENS)]
     assert budgets[0] == 30  # one set
     assert budgets[-1] == 120  # everything
     # 30 tokens buy one set of three answers or three single answers.
     expected = best_at_k(scores.reshape(6, 12, 2).mean(axis=-1), 3).mean()
-    assert value(found, "best@k", "tokens", 30, pool=1).mean == pytest.approx(expected)
+    assert value(comparison, "best@k", "tokens", 30, pool=1).mean == pytest.approx(expected)
 
 
 def test_all_answers_are_always_reported(tmp_path):
     pool = make_pool(tmp_path / "a.jsonl", np.random.default_rng(0).random((3, 4, 2, 2)))
-    found = compare([pool])
-    assert [row.metric.k for row in found.at_every_k(BEST, Budget.ANSWERS)] == [1, 3, 5, 8]
-    assert [row.metric.k for row in found.at_every_k(BEST, Budget.GENERATIONS)] == [1, 3, 4]
+    comparison = compare([pool])
+    assert [row.metric.k for row in comparison.at_every_k(BEST, Budget.ANSWERS)] == [1, 3, 5, 8]
+    assert [row.metric.k for row in comparison.at_every_k(BEST, Budget.GENERATIONS)] == [1, 3, 4]
     few = compare([pool], ks=np.array([2, 8]))
     assert [row.metric.k for row in few.at_every_k(BEST, Budget.GENERATIONS)] == [2]
     assert any("by generations k ends at 4" in note for note in few.notes)
@@ -190,9 +190,9 @@ def test_dear_generations_that_no_pool_can_afford(tmp_path, scores):
     """Where one set costs more than the whole of the other pool, there is no budget to compare at."""
     sets = make_pool(tmp_path / "sets.jsonl", scores, tokens=1000)
     single = make_pool(tmp_path / "single.jsonl", scores.reshape(6, 12, 1, 2), tokens=10)
-    found = compare([sets, single])
-    assert not any(row.metric.budget == Budget.TOKENS for row in found.rows)
-    assert any("no token budget is both" in note for note in found.notes)
+    comparison = compare([sets, single])
+    assert not any(row.metric.budget == Budget.TOKENS for row in comparison.rows)
+    assert any("no token budget is both" in note for note in comparison.notes)
 
 
 def test_the_table_marks_certain_differences(tmp_path, scores):

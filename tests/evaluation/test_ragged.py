@@ -106,8 +106,8 @@ def scored(texts, problem="b2", goals=None):
 
 
 def test_a_search_is_solved_by_the_hidden_tests_too():
-    found, lacking, unknown = scored(["11!", "11", "?"])
-    assert found.solved
+    solving, lacking, unknown = scored(["11!", "11", "?"])
+    assert solving.solved
     assert lacking.scores == (1, 1)
     assert lacking.value == 1
     assert not lacking.solved

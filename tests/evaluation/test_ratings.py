@@ -22,19 +22,19 @@ ROWS = [
 def test_ratings_are_scaled_by_their_range(tmp_path, form):
     path = tmp_path / f"ratings.{form}"
     write_rows(path, ROWS)
-    found = read_ratings(path, group_by="dialogue", objectives=["clear", "deep"])
-    assert found.ranges == {"clear": (1, 3), "deep": (1, 5)}
-    assert found.pool.problems["d1"].scores_nD.tolist() == [[0, 1], [1, 0], [0.5, 0.75]]
-    assert found.pool.problems["d2"].scores_nD.tolist() == [[1, 0.5]]
+    ratings = read_ratings(path, group_by="dialogue", objectives=["clear", "deep"])
+    assert ratings.ranges == {"clear": (1, 3), "deep": (1, 5)}
+    assert ratings.pool.problems["d1"].scores_nD.tolist() == [[0, 1], [1, 0], [0.5, 0.75]]
+    assert ratings.pool.problems["d2"].scores_nD.tolist() == [[1, 0.5]]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_ratings_in_one_column_need_no_names(tmp_path, form):
     path = tmp_path / f"ratings.{form}"
     write_rows(path, [{"id": i // 2, "scores": {"a": i, "b": 7.0}} for i in range(4)])
-    found = read_ratings(path, group_by="id")
-    assert found.ranges == {"a": (0, 3), "b": (7, 7)}
-    assert found.pool.problems["1"].scores_nD[:, 1].tolist() == [0, 0]  # no range, no spread
+    ratings = read_ratings(path, group_by="id")
+    assert ratings.ranges == {"a": (0, 3), "b": (7, 7)}
+    assert ratings.pool.problems["1"].scores_nD[:, 1].tolist() == [0, 0]  # no range, no spread
     assert read_ratings(path, group_by="id", objectives=["a"]).pool.objectives == ("a",)
 
 
@@ -106,6 +106,6 @@ def test_human_ratings_of_dialogues_are_one_halo():
     pool = read_ratings(path, group_by="source").pool
     assert len(pool.problems) == 60
     assert decompose(pool).groups == ()
-    found = decompose(pool, threshold=0.85)
-    assert found.groups == (("engagingness", "overall"), ("naturalness", "understandability"))
-    assert {each.verdict for each in found.proposals} == {"no"}
+    ratings = decompose(pool, threshold=0.85)
+    assert ratings.groups == (("engagingness", "overall"), ("naturalness", "understandability"))
+    assert {each.verdict for each in ratings.proposals} == {"no"}

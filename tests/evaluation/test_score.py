@@ -13,10 +13,10 @@ from vpo.tasks.maze import MazeTask
 def completions(tmp_path):
     task = MazeTask(size=7)
     rows = []
-    for place, maze in enumerate(task.problems(count=3)):
+    for index, maze in enumerate(task.problems(count=3)):
         gold = task.gold(maze)
         rows.append({"problem": maze.id, "completion": write([gold, gold, "R"]), "tokens": 50})
-        rows.append({"problem": place, "completion": f"<answer_2>{gold}</answer_2> and <answer_3>R", "tokens": 20})
+        rows.append({"problem": index, "completion": f"<answer_2>{gold}</answer_2> and <answer_3>R", "tokens": 20})
     path = tmp_path / "completions.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
@@ -28,9 +28,11 @@ ARGUMENTS = ["--answers", "3", "--set", "size=7"]
 def test_completions_become_a_pool(tmp_path, completions, capsys):
     pool_path = str(tmp_path / "pool.parquet")
     assert main(["score", str(completions), "--task", "maze", "--out", pool_path, *ARGUMENTS]) == 0
-    said = capsys.readouterr().out
-    assert "6 completions, 18 answers: 66.7% present, 66.7% readable, 16.7% repeat an earlier one of their set" in said
-    assert f"next: vpo measure {pool_path}" in said
+    output = capsys.readouterr().out
+    assert (
+        "6 completions, 18 answers: 66.7% present, 66.7% readable, 16.7% repeat an earlier one of their set" in output
+    )
+    assert f"next: vpo measure {pool_path}" in output
     pool = read_pool(pool_path)
     assert len(pool.problems) == 3
     assert pool.set_size == 3
@@ -65,8 +67,8 @@ def test_the_pool_lies_beside_the_completions_and_unreadable_answers_are_counted
     rows = [{"problem": 0, "completion": write(["foo", "bar", "\ud800"]), "generation": "first"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert main(["score", str(path), "--task", "maze", "--answers", "3"]) == 0
-    said = capsys.readouterr().out
-    assert "100.0% present, 0.0% readable, 0.0% repeat" in said
+    output = capsys.readouterr().out
+    assert "100.0% present, 0.0% readable, 0.0% repeat" in output
     written = [json.loads(line) for line in (tmp_path / "mine.pool.jsonl").read_text().splitlines()]
     assert [row["answer"] for row in written] == ["foo", "bar", "\\ud800"]
     assert {row["generation"] for row in written} == {"first"}
@@ -79,8 +81,8 @@ def test_the_next_step_names_the_target_of_the_task(tmp_path, capsys):
     path = tmp_path / "completions.jsonl"
     path.write_text(json.dumps({"problem": 0, "completion": "<answer>Lake Vostok</answer>"}) + "\n")
     assert main(["score", str(path), "--task", "musique", "--data", str(tmp_path / "dev.jsonl")]) == 0
-    said = capsys.readouterr().out
-    assert "--target hop_1=1,hop_2=1,hop_3=1,hop_4=1,answer_f1=3" in said
+    output = capsys.readouterr().out
+    assert "--target hop_1=1,hop_2=1,hop_3=1,hop_4=1,answer_f1=3" in output
 
 
 @pytest.mark.parametrize(
@@ -129,9 +131,9 @@ def test_completions_that_disagree_are_named(tmp_path, capsys):
 
 def test_tasks_are_listed(capsys):
     assert main(["tasks"]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for name in ("maze", "musique", "eureqa", "toolrl", "avoid_lava", "settings: size=9"):
-        assert name in said
+        assert name in output
     assert main(["tasks", "--json"]) == 0
     assert [task["name"] for task in json.loads(capsys.readouterr().out)][:4] == ["maze", "musique", "eureqa", "toolrl"]
 
@@ -140,9 +142,9 @@ def test_a_problem_is_shown(tmp_path, capsys):
     picture = tmp_path / "maze.svg"
     arguments = ["tasks", "show", "maze", "--index", "2", "--answers", "4", "--target", "gold=1"]
     assert main([*arguments, "--picture", str(picture)]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for text in ("maze 9-4242-2", "<answer_4>", "gold 100%", "gold answer", "1S", "completion 1"):
-        assert text in said
+        assert text in output
     assert picture.exists()
     assert main([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["id"] == "9-4242-2"
@@ -156,9 +158,9 @@ def test_gold_answers_are_validated(tmp_path, capsys):
     path = tmp_path / "dev.jsonl"
     path.write_text(json.dumps({**musique_row(), "answer": "the", "answer_aliases": []}) + "\n")
     assert main(["tasks", "validate", "musique", "--data", str(path)]) == 1
-    said = capsys.readouterr().out
-    assert "musique: 0 of 1 gold answers score as they should" in said
-    assert "as a single answer: hop_1 is 0, not 1" in said
+    output = capsys.readouterr().out
+    assert "musique: 0 of 1 gold answers score as they should" in output
+    assert "as a single answer: hop_1 is 0, not 1" in output
     assert main(["tasks", "validate", "musique", "--data", str(path), "--json"]) == 1
     assert len(json.loads(capsys.readouterr().out)["flaws"]) == 1
 

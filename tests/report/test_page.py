@@ -44,7 +44,7 @@ def made(tmp_path_factory):
     return folder / "report.html", comparison, data
 
 
-class Drawn(HTMLParser):
+class PageParser(HTMLParser):
     """Collects the points of each plot, by its label, and the cells of tables."""
 
     def __init__(self):
@@ -52,13 +52,13 @@ class Drawn(HTMLParser):
         self.plot, self.run, self.points, self.cells, self.lines = None, None, {}, 0, []
 
     def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
+        values = dict(attributes)
         if tag == "svg":
-            self.plot = given.get("aria-label")
-        if tag == "g" and "data-run" in given:
-            self.run = int(given["data-run"])
+            self.plot = values.get("aria-label")
+        if tag == "g" and "data-run" in values:
+            self.run = int(values["data-run"])
         if tag == "circle":
-            point = tuple(float(given[f"data-{name}"] or "nan") for name in ("x", "y", "low", "high"))
+            point = tuple(float(values[f"data-{name}"] or "nan") for name in ("x", "y", "low", "high"))
             self.points.setdefault((self.plot, self.run), []).append(point)
         self.cells += tag == "td"
         if tag == "svg" and (self.plot or "").startswith("maze "):
@@ -68,8 +68,8 @@ class Drawn(HTMLParser):
 
 
 def opened(page, width):
-    """Return what the browser made of a page in a frame of a width, what its console said, and how wide it came out."""
-    # A headless window is at least 500 wide, a frame is as wide as it is told.
+    """Open a page in a frame: the parsed page with the width that it takes, and what its console logs."""
+    # A headless window is at least 500 wide, a frame has the width that it is set to.
     frame = f'<iframe width="{width}" height="900" srcdoc="{html.escape(page.read_text())}"></iframe>'
     look = """<script>addEventListener("load", () => {
         const inner = document.querySelector("iframe").contentDocument;
@@ -88,41 +88,41 @@ def opened(page, width):
     done = subprocess.run(
         [*command, "--dump-dom", outer.as_uri()], capture_output=True, text=True, check=True, timeout=120
     )
-    drawn = Drawn()
-    drawn.feed(done.stdout.split("</iframe>")[-1])
-    (drawn.width,) = re.findall(r'data-width="(\d+)"', done.stdout)
-    return drawn, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    parsed = PageParser()
+    parsed.feed(done.stdout.split("</iframe>")[-1])
+    (parsed.width,) = re.findall(r'data-width="(\d+)"', done.stdout)
+    return parsed, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
 def best_mean(comparison, group, pair, mix):
     """The mean scores of the answers that are best under a mix of two objectives, one problem at a time."""
-    found = []
+    best = []
     for pool in group:
         for name in comparison.problems:
             scores = pool.problems[name].scores_nD[:, [pool.objectives.index(each) for each in pair]].tolist()
-            found.append(max(scores, key=lambda row: mix * row[0] + (1 - mix) * row[1]))
-    return tuple(sum(row[place] for row in found) / len(found) for place in (0, 1))
+            best.append(max(scores, key=lambda row: mix * row[0] + (1 - mix) * row[1]))
+    return tuple(sum(row[index] for row in best) / len(best) for index in (0, 1))
 
 
 @needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_opens_without_an_error_and_draws_what_was_measured(made, width):
     page, comparison, data = made
-    drawn, said = opened(page, width)
-    assert said == []
-    assert int(drawn.width) <= width  # nothing to scroll aside for
+    parsed, console = opened(page, width)
+    assert console == []
+    assert int(parsed.width) <= width  # nothing to scroll aside for
     for run, curves in enumerate(curves_of(comparison)):
         for curve in curves:
             expected = list(zip(curve.budgets, curve.mean, curve.low, curve.high, strict=True))
-            assert [pytest.approx(point) for point in expected] == drawn.points[f"by {curve.by}", run]
+            assert [pytest.approx(point) for point in expected] == parsed.points[f"by {curve.by}", run]
     x, y = data["fronts"][data["first_front"]]["objectives"]
     for run, group in enumerate(comparison.groups):
-        points = [point[:2] for point in drawn.points[f"{x} against {y}", run]]
+        points = [point[:2] for point in parsed.points[f"{x} against {y}", run]]
         assert points[0] == pytest.approx(best_mean(comparison, group, (x, y), 0.02))
         assert points[-1] == pytest.approx(best_mean(comparison, group, (x, y), 0.98))
-    assert drawn.lines == [6, 6]  # all six answers of each run are drawn over the maze, the missing one as nothing
-    assert [point[:2] for point in drawn.points["diversity", 1]] == [(1, 1.6), (2, 1.7), (3, 1.8)]  # of two seeds
-    assert drawn.cells > len(comparison.rows) * 4
+    assert parsed.lines == [6, 6]  # all six answers of each run are drawn over the maze, the missing one as nothing
+    assert [point[:2] for point in parsed.points["diversity", 1]] == [(1, 1.6), (2, 1.7), (3, 1.8)]  # of two seeds
+    assert parsed.cells > len(comparison.rows) * 4
 
 
 def test_the_page_needs_nothing_else_and_carries_its_data(made):

@@ -22,8 +22,8 @@ def folder(tmp_path_factory):
 @needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_draws_what_was_solved_and_the_family(folder, width):
-    page, said = opened(folder / "report.html", width)
-    assert said == []
+    page, console = opened(folder / "report.html", width)
+    assert console == []
     assert int(page.width) <= width
     for run, name in enumerate(("embedded-evolve", "embedded-best_of_n")):
         result = read_result(folder / name)
