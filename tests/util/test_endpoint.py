@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from tests.search.endpoint import endpoint
-from vpo.util.endpoint import REFUSED, SERVER_ERROR, Endpoint, RequestError, retry_after_seconds
-from vpo.util.retries import retry
+from vpo.util.endpoint import Endpoint
+from vpo.util.retries import REFUSED, SERVER_ERROR, RequestError, retry, retry_after_seconds
 
 
 def waits(monkeypatch, *, tries=4, backoff=1.0, max_wait=3.0, seed=0, **error):

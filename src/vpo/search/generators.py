@@ -7,10 +7,10 @@ from typing import ClassVar, Protocol
 from vpo.models.generate import Sampling, complete, render_prompts
 from vpo.models.policy import Policy
 from vpo.search.operators import GenerationRequest
-from vpo.util.endpoint import Client, Endpoint, Reply, RequestError
+from vpo.util.endpoint import Client, Endpoint, Reply
 from vpo.util.errors import InputError
 from vpo.util.packages import require
-from vpo.util.retries import retry
+from vpo.util.retries import RequestError, retry
 
 MAX_FAILED_BATCHES = 3  # in a row, before a search stops
 BACKOFF = 2.0  # seconds before a second try, at most

@@ -5,62 +5,31 @@ server keeps sending a byte now and then, which a client's own timeout (per read
 """
 
 import asyncio
-import math
 import os
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from vpo.util.files import storable
 from vpo.util.packages import require
-
-# Why a request failed.
-TIMEOUT = "timeout"
-UNREACHABLE = "unreachable"
-CUT_OFF = "cut off"
-RATE_LIMITED = "rate limited"
-SERVER_ERROR = "server error"
-REFUSED = "refused"
-NO_TEXT = "no text in the reply"
+from vpo.util.retries import (
+    CUT_OFF,
+    NO_TEXT,
+    TIMEOUT,
+    UNREACHABLE,
+    RequestError,
+    failure_reason,
+    retry_after_seconds,
+)
 
 CLOSE_TIMEOUT = 5.0  # seconds
 MAX_REPLY_BYTES = 16 * 2**20
-RETRYABLE_STATUSES = (408, 409, 425)  # 4xx that may succeed the next time; 429 is RATE_LIMITED
 
 T = TypeVar("T")
-
-
-class RequestError(Exception):
-    """A request that failed.
-
-    Attributes:
-        reason: one of the constants above, or of a caller's own; failures are counted by it.
-        status: HTTP status of the reply, if there was one.
-        retry_after: seconds that the server wants the client to wait, if it says so.
-    """
-
-    def __init__(
-        self, reason: str, detail: str, *, status: int | None = None, retry_after: float | None = None
-    ) -> None:
-        """Take the reason, and as detail what the client or the server said."""
-        super().__init__(detail[:300])
-        self.reason, self.status, self.retry_after = reason, status, retry_after
-
-    @property
-    def retryable(self) -> bool:
-        """Whether the same request may succeed later."""
-        return self.reason != REFUSED or self.status in RETRYABLE_STATUSES
-
-    @property
-    def unbilled(self) -> bool:
-        """Whether it is certain that no tokens were generated."""
-        return self.status is not None or self.reason == UNREACHABLE
 
 
 @dataclass(frozen=True)
@@ -162,8 +131,9 @@ class Client:
         except (TimeoutError, openai.APITimeoutError):
             raise RequestError(TIMEOUT, f"TimeoutError: not answered within {timeout:g} s") from None
         except openai.APIStatusError as error:
-            status, retry_after = error.status_code, retry_after_seconds(error.response.headers.get("retry-after"))
-            raise RequestError(_reason(status), self._detail(error), status=status, retry_after=retry_after) from None
+            retry_after = retry_after_seconds(error.response.headers.get("retry-after"))
+            reason, status = failure_reason(error.status_code), error.status_code
+            raise RequestError(reason, self._detail(error), status=status, retry_after=retry_after) from None
         except openai.APIConnectionError as error:
             unreachable = type(error.__cause__).__name__ == "ConnectError"
             raise RequestError(UNREACHABLE if unreachable else CUT_OFF, self._detail(error)) from None
@@ -225,23 +195,3 @@ def _reply(response: Any) -> Reply:
 def _count(usage: Any, name: str) -> int | None:
     value = usage.get(name) if isinstance(usage, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _reason(status: int) -> str:
-    if status == 429:
-        return RATE_LIMITED
-    return SERVER_ERROR if status >= 500 else REFUSED
-
-
-def retry_after_seconds(header: str | None) -> float | None:
-    """Seconds of a Retry-After header, a number or a date; None for one that cannot be read."""
-    if header is None:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(header).timestamp() - time.time()
-        except ValueError:
-            return None
-    return max(seconds, 0.0) if math.isfinite(seconds) else None

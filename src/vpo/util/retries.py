@@ -1,13 +1,52 @@
-"""Retries of requests, with exponential backoff."""
+"""Errors of requests, and retries with exponential backoff."""
 
 import asyncio
+import math
+import time
 from collections.abc import Awaitable, Callable
+from email.utils import parsedate_to_datetime
 from random import Random
 from typing import TypeVar
 
-from vpo.util.endpoint import RequestError
-
 T = TypeVar("T")
+
+# Why a request failed.
+TIMEOUT = "timeout"
+UNREACHABLE = "unreachable"
+CUT_OFF = "cut off"
+RATE_LIMITED = "rate limited"
+SERVER_ERROR = "server error"
+REFUSED = "refused"
+NO_TEXT = "no text in the reply"
+
+RETRYABLE_STATUSES = (408, 409, 425)  # 4xx that may succeed the next time; 429 is RATE_LIMITED
+
+
+class RequestError(Exception):
+    """A request that failed.
+
+    Attributes:
+        reason: one of the constants above, or of a caller's own; failures are counted by it.
+        status: HTTP status of the reply, if there was one.
+        retry_after: seconds that the server wants the client to wait, if it says so.
+    """
+
+    def __init__(
+        self, reason: str, detail: str, *, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        """Take the reason, and as detail what the client or the server said."""
+        super().__init__(detail[:300])
+        self.reason, self.status, self.retry_after = reason, status, retry_after
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.reason != REFUSED or self.status in RETRYABLE_STATUSES
+
+    @property
+    def unbilled(self) -> bool:
+        """Whether it is certain that no tokens were generated."""
+        return self.status is not None or self.reason == UNREACHABLE
 
 
 async def retry(attempt: Callable[[], Awaitable[T]], *, tries: int, backoff: float, max_wait: float, seed: object) -> T:
@@ -33,3 +72,24 @@ async def retry(attempt: Callable[[], Awaitable[T]], *, tries: int, backoff: flo
             wait = backoff * 2**number * Random(f"{seed}/{number}").uniform(0.5, 1.0)
             await asyncio.sleep(max(retry_after, min(wait, max_wait)))
     raise AssertionError("tries is 1 or more")
+
+
+def failure_reason(status: int) -> str:
+    """The reason that an HTTP status of 3xx, 4xx or 5xx stands for."""
+    if status == 429:
+        return RATE_LIMITED
+    return SERVER_ERROR if status >= 500 else REFUSED
+
+
+def retry_after_seconds(header: str | None) -> float | None:
+    """Seconds of a Retry-After header, a number or a date; None for one that cannot be read."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from vpo.rewards.judge.config import JudgeConfig
 from vpo.rewards.judge.limits import CircuitBreaker, RequestBudget
 from vpo.rewards.judge.prompts import TOO_LONG, JudgePrompt, ReplyError
-from vpo.util.endpoint import RATE_LIMITED, Client, Endpoint, Reply, RequestError
-from vpo.util.retries import retry
+from vpo.util.endpoint import Client, Endpoint, Reply
+from vpo.util.retries import RATE_LIMITED, RequestError, retry
 
 OUT_OF_TIME = "out of time"
 PROMPT_STATUSES = (400, 413, 422)  # the fault is the prompt's, not the endpoint's

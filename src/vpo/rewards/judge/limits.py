@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from vpo.util.endpoint import RequestError
+from vpo.util.retries import RequestError
 
 REQUESTS_SPENT = "request limit reached"
 TOKENS_SPENT = "token limit reached"
