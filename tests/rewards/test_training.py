@@ -142,7 +142,7 @@ def test_a_search_whose_rewards_were_changed_does_not_go_on(folder, capsys):
     assert main(search) == 0, capsys.readouterr().err  # the same goes on, where there is anything left
     rewards.write_text(rewards.read_text().replace("6", "7"))
     assert main(search) == 2
-    assert "another search in it already (it differs in scoring.scorers.0." in capsys.readouterr().err
+    assert "holds another search (it differs in scoring.scorers.0." in capsys.readouterr().err
 
 
 JUDGED = """

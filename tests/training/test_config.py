@@ -54,7 +54,7 @@ def test_what_means_nothing_is_refused(settings, message):
 
 
 def test_a_task_is_needed():
-    with pytest.raises(ValueError, match="task must be given"):
+    with pytest.raises(ValueError, match="task is missing"):
         config_of({})
 
 
@@ -74,5 +74,5 @@ def test_a_bad_file_is_named(tmp_path, text, message):
     with pytest.raises(ValueError, match=message.replace("?", r"\?")) as error:
         read_settings(path)
     assert str(path) in str(error.value)
-    with pytest.raises(ValueError, match=r"nowhere\.toml: there is no such file"):
+    with pytest.raises(ValueError, match=r"no such file: .*nowhere\.toml"):
         read_settings("nowhere.toml")

@@ -52,11 +52,11 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--vllm-mode", "server"], "vllm_mode needs generator vllm, not transformers"),
         (["maze", "--report-to", "trackio"], "report_to 'trackio' needs the package trackio: pip install trackio"),
         (["maze", "--target", "silver=1"], "target names 'silver', and the objectives are completion, gold"),
-        (["maze", "--config", "nowhere.toml"], "nowhere.toml: there is no such file (of settings)"),
+        (["maze", "--config", "nowhere.toml"], "no such file: nowhere.toml"),
         (["maze", "--split", "dev"], "split 'dev' is not one of maze"),
         (["--resume", "nowhere"], "no such run: nowhere"),
         (["--resume", "x", "--steps", "5"], "a resumed run keeps its settings: give --resume x without steps"),
-        ([], "task must be given"),
+        ([], "task is missing"),
         (["maze", "--out", "."], ". exists: choose another --out, or `vpo train --resume .`"),
     ],
 )

@@ -29,7 +29,7 @@ from vpo.util.row_files import SUFFIXES
 
 if TYPE_CHECKING:
     from vpo.training.train import TrainResult
-    from vpo.training.verl_launch import Launched
+    from vpo.training.verl_launch import LaunchResult
 
 GROUPS = {
     "how long, and how": (
@@ -185,7 +185,7 @@ def _print(result: "TrainResult", *, json: bool) -> None:
         )
 
 
-def _report_verl(launched: "Launched", *, json: bool) -> int:
+def _report_verl(launched: "LaunchResult", *, json: bool) -> int:
     from vpo.training.verl_launch import COMMAND, DATA
 
     folder, code = launched.run.folder, launched.code

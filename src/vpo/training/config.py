@@ -114,32 +114,32 @@ def read_settings(path: str | Path) -> dict[str, Any]:
     """Read a TOML file of settings; only fields of `TrainConfig` are allowed in it."""
     try:
         with open(path, "rb") as file:
-            found = tomllib.load(file)
+            settings = tomllib.load(file)
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file (of settings)") from None
+        raise InputError(f"no such file: {path}") from None
     except OSError as error:
         raise InputError(f"{path}: the settings cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: the file is not TOML ({error})") from None
     known = [each.name for each in fields(TrainConfig)]
-    for name in found:
+    for name in settings:
         if name not in known:
             raise InputError(f"{path}: setting {name!r} is not known: {nearest(name, known)}")
         kind = get_type_hints(TrainConfig)[name]
-        if not matches_type(found[name], kind):
-            raise InputError(f"{path}: {name} must be {type_name(kind)}, not {found[name]!r}")
-    return found
+        if not matches_type(settings[name], kind):
+            raise InputError(f"{path}: {name} must be {type_name(kind)}, not {settings[name]!r}")
+    return settings
 
 
 def config_of(settings: Mapping[str, Any]) -> TrainConfig:
-    """Return a config with some of its fields given."""
+    """A config from some of its fields; the others have their defaults."""
     if "task" not in settings:
-        raise InputError("task must be given: a name from `vpo tasks`, or a .py file")
+        raise InputError("task is missing: a name from `vpo tasks`, or a .py file")
     return TrainConfig(**settings)
 
 
 def as_toml(config: TrainConfig) -> str:
-    """Return a config as a TOML file that `read_settings` reads back."""
+    """A config as the text of a TOML file, for `read_settings`."""
     import tomli_w
 
     return tomli_w.dumps({name: value for name, value in asdict(config).items() if value is not None})

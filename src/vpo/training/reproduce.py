@@ -161,13 +161,14 @@ def _run_folder(folder: Path, method: str, rate: float, seed: int) -> Path:
 
 
 def _validation_score(evaluation: Evaluation) -> float:
+    """The mean of best@k over the k of `CHOSEN_BY` that the pools have."""
     ks = [k for k in CHOSEN_BY if k <= min(len(each.scores_nD) for each in evaluation.pool.problems.values())]
-    found = compare([evaluation.pool], target=evaluation.facts["target"], ks=ks)
-    best = [row.values[0] for row in found.at_every_k(BEST, Budget.ANSWERS)]
+    comparison = compare([evaluation.pool], target=evaluation.facts["target"], ks=ks)
+    best = [row.values[0] for row in comparison.at_every_k(BEST, Budget.ANSWERS)]
     return float(np.mean([value.mean for value in best if value is not None]))
 
 
 def _measures(evaluation: Evaluation, oracle: dict[str, float] | None) -> list[dict[str, Any]]:
-    """Return every measure of one seed, without its interval."""
-    found = compare([evaluation.pool], target=evaluation.facts["target"], oracle=oracle)
-    return [{**row.metric.data(), "mean": row.values[0].mean} for row in found.rows if row.values[0]]
+    """Every measure of one seed, without its interval."""
+    comparison = compare([evaluation.pool], target=evaluation.facts["target"], oracle=oracle)
+    return [{**row.metric.data(), "mean": row.values[0].mean} for row in comparison.rows if row.values[0]]

@@ -1,4 +1,4 @@
-"""Starts verl on a run: exports the data, writes the command, checks all that can be checked, and launches."""
+"""Training under verl: exports the data, writes the command, checks it in verl's Python, and starts it."""
 
 import json
 import shlex
@@ -26,28 +26,28 @@ from vpo.util.signals import handling
 
 DATA, COMMAND, MODULE = "verl", "command.sh", "verl.trainer.main_ppo"
 
-# Says which packages a Python has, without importing any.
+# Prints the versions of the packages of a Python, without importing any.
 PROBE = f"""
 import json
 from importlib.metadata import PackageNotFoundError, version
-found = {{}}
+versions = {{}}
 for name in {[*RANGES, *NEEDED.values(), "vpo"]!r}:
     try:
-        found[name] = version(name)
+        versions[name] = version(name)
     except PackageNotFoundError:
-        found[name] = None
-print(json.dumps(found))
+        versions[name] = None
+print(json.dumps(versions))
 """
 
 
 @dataclass(frozen=True)
-class Launched:
-    """What became of a launch.
+class LaunchResult:
+    """A run under verl.
 
     Attributes:
         run: its folder.
-        command: that trains, in a shell.
-        code: that verl ended with; None where it was only checked.
+        command: the command that trains.
+        code: exit code of verl; None where the command was only checked.
     """
 
     run: Run
@@ -55,21 +55,22 @@ class Launched:
     code: int | None
 
 
-def launch(config: TrainConfig, folder: str | Path, *, python: str | None = None, dry_run: bool = False) -> Launched:
-    """Train under verl in a new run folder. What is wrong is said before verl starts, and leaves nothing.
+def launch(
+    config: TrainConfig, folder: str | Path, *, python: str | None = None, dry_run: bool = False
+) -> LaunchResult:
+    """Train under verl in a new run folder. Wrong input raises before verl starts, and leaves no folder.
 
     Args:
         config: of the run.
         folder: of the run.
-        python: the one that has verl; this one by default.
-        dry_run: write and check only.
+        python: a Python that has verl; by default the one that runs.
+        dry_run: write and check the command, but do not train.
     """
-    python = _found(python)
+    python = _python_path(python)
     check_versions(_versions(python), python)
     check_engine(config)
-    given = config
-    config, model = resolve(given)
-    config = replace(config, micro_batch=given.micro_batch, precision=given.precision)  # verl chooses its own
+    resolved, model = resolve(config)
+    config = replace(resolved, micro_batch=config.micro_batch, precision=config.precision)  # verl chooses its own
     method = get_method(config.method, **config.method_settings)
     export = Export(
         task=config.task,
@@ -92,26 +93,26 @@ def launch(config: TrainConfig, folder: str | Path, *, python: str | None = None
         write_text(data / COMMAND, shlex.join(command) + "\n")
         facts = _check(run, python, settings, machine=not dry_run)
     except BaseException:
-        shutil.rmtree(run.folder)  # nothing was trained, and the name is free again
+        shutil.rmtree(run.folder)  # nothing was trained, so the same --out can be used again
         raise
     run.note({"command": command_line(), "versions": facts["versions"], "python": python})
-    return Launched(run, command, None if dry_run else _start(run, command))
+    return LaunchResult(run, command, None if dry_run else _start(run, command))
 
 
-def relaunch(run: Run) -> Launched:
-    """Start verl on a run again, which goes on from its own newest checkpoint; not on one that verl went through."""
+def relaunch(run: Run) -> LaunchResult:
+    """Start verl on a run again, unless it is finished. verl resumes from its newest checkpoint."""
     command = shlex.split((run.folder / DATA / COMMAND).read_text(encoding="utf-8"))
     if run.notes().get("code") == 0:
-        return Launched(run, command, 0)
+        return LaunchResult(run, command, 0)
     _check(run, command[0], command[3:], machine=True)
-    return Launched(run, command, _start(run, command))
+    return LaunchResult(run, command, _start(run, command))
 
 
 def _start(run: Run, command: Sequence[str]) -> int:
     with run.lock():
         run.note_start({"began": now()})
         process = subprocess.Popen(command, cwd=run.folder)
-        # What asks this process to end is handed on, so that verl never outlives the lock of its run.
+        # Signals are passed on, so that verl never outlives the lock of its run.
         with handling((signal.SIGTERM, signal.SIGHUP), lambda *_: process.send_signal(signal.SIGTERM)):
             code = _wait(process)
         run.note({"ended": now(), "code": code})
@@ -119,7 +120,7 @@ def _start(run: Run, command: Sequence[str]) -> int:
 
 
 def _wait(process: "subprocess.Popen[bytes]") -> int:
-    """Wait for verl to end, which Ctrl-C reaches as well: it stops its own processes, and must not be killed at it."""
+    """Wait for verl to end. Ctrl-C reaches verl, too, which needs time to stop its own processes."""
     while True:
         try:
             return process.wait()
@@ -127,35 +128,35 @@ def _wait(process: "subprocess.Popen[bytes]") -> int:
             continue
 
 
-def _found(python: str | None) -> str:
-    """Return the path of a Python; a link stays one, since a virtual environment is known by it."""
+def _python_path(python: str | None) -> str:
+    """The path of a Python. Links are not resolved: they tell which virtual environment it is of."""
     path = shutil.which(python or sys.executable)
     if path is None:
-        raise InputError(f"{python}: there is no such Python (with verl)")
+        raise InputError(f"no such Python: {python}")
     return str(Path(path).absolute())
 
 
 def _versions(python: str) -> dict[str, str | None]:
-    ended = subprocess.run([python, "-c", PROBE], capture_output=True, text=True)
+    process = subprocess.run([python, "-c", PROBE], capture_output=True, text=True)
     try:
-        found: dict[str, str | None] = json.loads(ended.stdout)
+        versions: dict[str, str | None] = json.loads(process.stdout)
     except ValueError:
-        raise InputError(f"{python}: this is not a Python that runs ({_last_line(ended.stderr)})") from None
-    return found
+        raise InputError(f"{python} is no Python that runs ({_last_line(process.stderr)})") from None
+    return versions
 
 
 def _check(run: Run, python: str, settings: Sequence[str], *, machine: bool) -> dict[str, Any]:
-    """Run the checks in verl's Python, where verl will run, and return what they found."""
+    """Run `vpo.engines.verl.check` in verl's Python; the facts that it prints."""
     command = [python, "-m", "vpo.engines.verl.check", *(["--machine"] if machine else []), "--", *settings]
-    ended = subprocess.run(command, capture_output=True, text=True, cwd=run.folder)
-    last = _last_line(ended.stderr)
-    if ended.returncode == 2 and last.startswith("vpo: error: "):
+    process = subprocess.run(command, capture_output=True, text=True, cwd=run.folder)
+    last = _last_line(process.stderr)
+    if process.returncode == 2 and last.startswith("vpo: error: "):
         raise InputError(last.removeprefix("vpo: error: "))
-    if ended.returncode:
+    if process.returncode:
         raise InputError(f"{python}: verl could not be checked ({last}); see: {shlex.join(command[:4])} …")
-    found: dict[str, Any] = json.loads(_last_line(ended.stdout))
-    return found
+    facts: dict[str, Any] = json.loads(_last_line(process.stdout))
+    return facts
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["nothing was said"])[-1]
+    return (text.strip().splitlines() or ["no output"])[-1]

@@ -1,4 +1,4 @@
-"""The command line of verl out of a `TrainConfig`."""
+"""The command line of verl from a `TrainConfig`."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from vpo.models.locate import absolute
 from vpo.training.config import TrainConfig
 from vpo.util.errors import InputError
 
-# Settings of verl that have a name of their own in `TrainConfig`.
+# Settings of verl that have another name in `TrainConfig`.
 RENAMED = {
     f"{MODEL}.path": "model",
     f"{MODEL}.lora_rank": "lora",
@@ -35,23 +35,23 @@ RENAMED = {
     "trainer.logger": "report_to",
     "trainer.default_local_dir": "out",
 }
-# Settings of `TrainConfig` that verl has others for, which are not the same thing.
-NOT_VERLS = {
-    "generator": f"verl generates with what {ROLLOUT}.name says",
+# Settings of `TrainConfig` without a counterpart in verl.
+NOT_IN_VERL = {
+    "generator": f"verl generates with {ROLLOUT}.name",
     "precision": f"verl has {ACTOR}.fsdp_config.dtype and others",
     "rollouts_every": "verl has trainer.rollout_data_dir",
 }
 SCHEDULES = {"constant_with_warmup": "constant", "constant": "constant", "cosine": "cosine"}
-LONGEST_PROMPT = 2048  # tokens; verl leaves out problems with longer prompts
+LONGEST_PROMPT = 2048  # tokens; verl skips problems with longer prompts
 PLAIN = re.compile(r"[A-Za-z_/][\w./:@-]*")
-WORDS = ("true", "false", "null", "nan", "inf", "on", "off", "yes", "no")  # what Hydra reads as no text
+WORDS = ("true", "false", "null", "nan", "inf", "on", "off", "yes", "no")  # what Hydra does not read as text
 
 
 def check_engine(config: TrainConfig) -> None:
-    """Refuse settings that mean nothing to verl."""
-    for name, reason in NOT_VERLS.items():
+    """Raise for settings that verl does not have."""
+    for name, reason in NOT_IN_VERL.items():
         if getattr(config, name) != getattr(TrainConfig(task=config.task), name):
-            raise InputError(f"{name} is not a setting of verl's: {reason}; give that with --trainer-set")
+            raise InputError(f"{name} is not a setting of verl: {reason}; use --trainer-set for it")
     if config.schedule not in SCHEDULES:
         raise InputError(f"schedule must be one of {', '.join(SCHEDULES)} under verl, not {config.schedule!r}")
 
@@ -59,48 +59,48 @@ def check_engine(config: TrainConfig) -> None:
 def overrides(
     config: TrainConfig, method: Method, *, model: str, data: Path, checkpoints: Path, problems: int
 ) -> list[str]:
-    """Return what to give to `python -m verl.trainer.main_ppo`.
+    """The arguments of `python -m verl.trainer.main_ppo`.
 
     Args:
         config: with every setting chosen, by `vpo.training.prepare.resolve`.
         method: of the config.
         model: a folder, or a name on the hub.
         data: the exported folder.
-        checkpoints: where verl puts its own.
-        problems: how many rows there are to train on.
+        checkpoints: the folder of verl's checkpoints.
+        problems: how many rows the training data has.
     """
     check_engine(config)
     if config.prompts_per_step > problems:
         raise InputError(
             f"prompts_per_step must be at most the {problems} problems under verl, not {config.prompts_per_step}"
         )
-    assert config.max_tokens is not None  # all is resolved
+    assert config.max_tokens is not None  # `resolve` has chosen it
     longest = config.max_tokens * method.answers
     fixed = fitting(method, data, stock=is_stock(config.trainer), longest=longest)
     check_own(config.trainer, method, fixed, RENAMED)
-    settings = {**_defaults(config, data), **_of_run(config, model, data, checkpoints, longest), **fixed}
-    given = {bare(name) for name in config.trainer}
-    ours = [f"{name}={hydra(value)}" for name, value in settings.items() if bare(name) not in given]
-    # A text of the user's is written as verl's own command line takes it.
-    return ours + [_own(name, value) for name, value in config.trainer.items()]
+    settings = {**_defaults(config, data), **_run_settings(config, model, data, checkpoints, longest), **fixed}
+    set_by_user = {bare(name) for name in config.trainer}
+    arguments = [f"{name}={hydra(value)}" for name, value in settings.items() if bare(name) not in set_by_user]
+    return arguments + [_user_argument(name, value) for name, value in config.trainer.items()]
 
 
-def _own(name: str, value: Any) -> str:
+def _user_argument(name: str, value: Any) -> str:
+    """A setting of the user. Text is already in Hydra's syntax, as on verl's own command line."""
     if bare(name) == "data.val_files":
-        value = [absolute(each) for each in _listed(value)]  # verl runs elsewhere
+        value = [absolute(each) for each in _listed(value)]  # verl runs in another folder
     return f"{name}={value if isinstance(value, str) else hydra(value)}"
 
 
 def _listed(value: Any) -> list[str]:
-    """Return the texts of a list, of one written as Hydra's command line takes it, or one text alone."""
+    """The texts of a list, of a list in Hydra's syntax, or a single text."""
     if not isinstance(value, str):
         return list(value)
     return [part.strip() for part in value[1:-1].split(",")] if value.startswith("[") else [value]
 
 
-def _of_run(config: TrainConfig, model: str, data: Path, checkpoints: Path, longest: int) -> dict[str, Any]:
-    """Return the settings of a run by their names in verl."""
-    found: dict[str, Any] = {
+def _run_settings(config: TrainConfig, model: str, data: Path, checkpoints: Path, longest: int) -> dict[str, Any]:
+    """The settings of the run, by their names in verl."""
+    settings: dict[str, Any] = {
         f"{MODEL}.path": model,
         "data.train_files": str(data / TRAIN),
         "data.train_batch_size": config.prompts_per_step,
@@ -114,25 +114,25 @@ def _of_run(config: TrainConfig, model: str, data: Path, checkpoints: Path, long
         f"{ACTOR}.optim.lr_warmup_steps": 0 if config.schedule == "constant" else config.warmup_steps,
         f"{ACTOR}.use_kl_loss": bool(config.kl),
         "trainer.total_training_steps": config.steps,
-        "trainer.total_epochs": config.steps,  # more than it takes: how many rows verl leaves out is not known here
+        "trainer.total_epochs": config.steps,  # an upper bound: how many rows verl skips is unknown here
         "trainer.save_freq": config.save_every,
         "trainer.max_actor_ckpt_to_keep": config.keep_checkpoints,
         "trainer.logger": ["console", *config.report_to],
         "trainer.default_local_dir": str(checkpoints),
     }
     if config.kl:
-        found[f"{ACTOR}.kl_loss_coef"] = config.kl
+        settings[f"{ACTOR}.kl_loss_coef"] = config.kl
     if config.lora:
-        found |= {f"{MODEL}.lora_rank": config.lora, f"{MODEL}.lora_alpha": 2 * config.lora}
-    return found
+        settings |= {f"{MODEL}.lora_rank": config.lora, f"{MODEL}.lora_alpha": 2 * config.lora}
+    return settings
 
 
 def _defaults(config: TrainConfig, data: Path) -> dict[str, Any]:
-    """Return what verl must be told and a user may tell otherwise: one GPU, vLLM, and no validation."""
-    found: dict[str, Any] = {
+    """Defaults that a user may override: one GPU, vLLM, and no validation."""
+    settings: dict[str, Any] = {
         "data.val_files": str(data / TRAIN),
         "data.max_prompt_length": LONGEST_PROMPT,
-        "data.filter_overlong_prompts": True,  # verl would cut them off on the left
+        "data.filter_overlong_prompts": True,  # else verl truncates them on the left
         # Reasoning models think once, before the first answer, or not at all, as in the paper; others ignore this.
         "+data.apply_chat_template_kwargs.enable_thinking": False,
         f"{ROLLOUT}.name": "vllm",
@@ -148,15 +148,15 @@ def _defaults(config: TrainConfig, data: Path) -> dict[str, Any]:
         "trainer.experiment_name": data.parent.name,
     }
     if config.lora:
-        found[f"{ROLLOUT}.load_format"] = "safetensors"  # vLLM must know the weights that an adapter is put on
+        settings[f"{ROLLOUT}.load_format"] = "safetensors"  # vLLM needs the base weights of an adapter
     if config.micro_batch is None:
-        return {**found, f"{ACTOR}.use_dynamic_bsz": True}  # as many rollouts in a backward pass as tokens allow
+        return {**settings, f"{ACTOR}.use_dynamic_bsz": True}  # the token budget limits the rollouts in a backward pass
     sizes = (f"{ACTOR}.ppo", f"{ROLLOUT}.log_prob", "actor_rollout_ref.ref.log_prob")
-    return found | {f"{name}_micro_batch_size_per_gpu": config.micro_batch for name in sizes}
+    return settings | {f"{name}_micro_batch_size_per_gpu": config.micro_batch for name in sizes}
 
 
 def hydra(value: Any) -> str:
-    """Return a value as Hydra reads it on a command line."""
+    """A value in the syntax of Hydra's command line."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, list | tuple):

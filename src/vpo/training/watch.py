@@ -1,4 +1,4 @@
-"""What happens around the steps of a TRL trainer: the bar, the logs of the run, checkpoints, and a way to stop."""
+"""A callback of the TRL trainer: progress bar, logs of the run, checkpoints, and stopping."""
 
 import math
 import sys
@@ -17,27 +17,32 @@ from vpo.util.files import append_rows
 from vpo.util.processes import gathered, is_main, together
 
 BAR = "{desc} {n_fmt}/{total_fmt}, {remaining} left, {rate_fmt}{postfix}"
-LINES = 10  # printed over a whole run where there is no terminal for a bar
+LINES = 10  # printed over a whole run where there is no terminal for a progress bar
 
 
-class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looked into
-    """Writes the logs of a run, marks its checkpoints, shows how it goes, and stops it between two steps."""
+class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
+    """Writes the logs of a run, marks its checkpoints, shows its progress, and stops it between two steps.
+
+    Attributes:
+        began: whether training has begun.
+        stop: set it to stop the run, with a checkpoint, once no rollouts wait for further updates.
+    """
 
     def __init__(
-        self, run: Run, config: TrainConfig, asked: PromptFormat, objectives: Sequence[str], updates: int
+        self, run: Run, config: TrainConfig, prompt_format: PromptFormat, objectives: Sequence[str], updates: int
     ) -> None:
-        """Take the run to write to, its settings and prompts, and how many updates one batch of rollouts serves."""
-        self.run, self.config, self.format, self.objectives = run, config, asked, tuple(objectives)
+        """Set the run and its settings; `updates` is the number of optimiser steps on each batch of rollouts."""
+        self.run, self.config, self.format, self.objectives = run, config, prompt_format, tuple(objectives)
         self.updates_per_generation = updates
         self.began = self.stop = False
         self.bar: Any = None
-        self.last = 0.0
-        self.line = ""
+        self.last_log = 0.0  # time of the last log of new rollouts
+        self.status = ""
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Show the bar."""
+        """Show the progress bar."""
         self.began = True
-        self.last = time.perf_counter()
+        self.last_log = time.perf_counter()
         if not is_main():
             return
         from tqdm import tqdm
@@ -47,29 +52,29 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
         self.bar = tqdm(total=self.config.steps, initial=done, desc=name, bar_format=BAR, disable=None)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
-        """Write a line of metrics, and show the ones worth watching."""
-        if not is_main() or logs is None or "loss" not in logs:  # the last is a summary of the run
+        """Write the metrics of a step, and show the most important ones."""
+        if not is_main() or logs is None or "loss" not in logs:  # the last log is a summary of the run
             return
-        append_rows(self.run.metrics, [{"step": state.global_step, **{name: _known(logs[name]) for name in logs}}])
-        if "completions/mean_length" in logs:  # not in a further update on the same rollouts
-            self.line = self._line(logs)
+        append_rows(self.run.metrics, [{"step": state.global_step, **{name: _json_value(logs[name]) for name in logs}}])
+        if "completions/mean_length" in logs:  # absent from further updates on the same rollouts
+            self.status = self._status(logs)
         if not self.bar.disable:
-            self.bar.set_postfix_str(self.line, refresh=False)
+            self.bar.set_postfix_str(self.status, refresh=False)
             self.bar.update(state.global_step - self.bar.n)
         elif state.global_step % max(1, self.config.steps // LINES) == 0:
-            print(f"step {state.global_step} of {self.config.steps}: {self.line}", file=sys.stderr, flush=True)
+            print(f"step {state.global_step} of {self.config.steps}: {self.status}", file=sys.stderr, flush=True)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Save where it is time; stop where somebody asked for it. Between generations only, when no rollouts wait."""
+        """Save every `save_every` steps, and stop after a signal: only where no rollouts wait for further updates."""
         if state.global_step % self.updates_per_generation or state.global_step >= self.config.steps:
             return
-        self.stop = any(gathered(self.stop))  # whichever process was asked
+        self.stop = any(gathered(self.stop))  # whichever process got the signal
         control.should_save = self.stop or state.global_step % self.config.save_every < self.updates_per_generation
         control.should_training_stop = self.stop
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Add the prompt format to the checkpoint, and mark it as whole, now that all of it is written."""
-        with together():  # each process has written its part
+        """Add the prompt format to the checkpoint, and mark it as complete."""
+        with together():  # wait until each process has written its part
             pass
         with together():
             if is_main():
@@ -77,42 +82,42 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is not looke
                 self.run.complete_checkpoint(state.global_step, self.config.keep_checkpoints)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Close the bar."""
+        """Close the progress bar."""
         if self.bar is not None:
             self.bar.close()
 
-    def _line(self, logs: Mapping[str, Any]) -> str:
-        """Return what is worth watching of new rollouts."""
+    def _status(self, logs: Mapping[str, Any]) -> str:
+        """The most important metrics of new rollouts, for the progress bar."""
         now = time.perf_counter()
-        speed = logs["completions/mean_length"] * self.config.rollouts / (now - self.last)
-        self.last = now
+        speed = logs["completions/mean_length"] * self.config.rollouts / (now - self.last_log)
+        self.last_log = now
         named = [(name, logs.get(f"vpo/objective/{name}")) for name in self.objectives]
-        named = named or [("target", logs.get("vpo/target"))]  # names mean nothing where problems differ in objectives
+        named = named or [("target", logs.get("vpo/target"))]  # where problems differ in their objectives
         shown = [f"{name} {value:.2f}" for name, value in named if value is not None]
         return ", ".join([f"{speed:,.0f} tokens/s", f"diversity {logs.get('vpo/diversity', 0):.2f}", *shown])
 
     def sample(self, step: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: ScoredBatch) -> None:
-        """Write the rollouts of one group, now and then: an observer of the reward function."""
+        """Observe a scored batch: write the rollouts of its first group, every `rollouts_every` steps."""
         if step % self.config.rollouts_every >= self.updates_per_generation or not is_main():
             return
-        append_rows(self.run.rollouts, [_rollout(step, place, rows, texts, batch) for place in batch.groups[0]])
+        append_rows(self.run.rollouts, [_rollout(step, index, rows, texts, batch) for index in batch.groups[0]])
 
 
-def _known(value: Any) -> Any:
-    """Return None for a number that JSON does not have, such as the norm of a gradient that is not finite."""
+def _json_value(value: Any) -> Any:
+    """None for a number that JSON lacks, such as a non-finite gradient norm."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _rollout(
-    step: int, place: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: ScoredBatch
+    step: int, index: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: ScoredBatch
 ) -> dict[str, Any]:
-    vectors = batch.vectors[place]
+    vectors = batch.vectors[index]
     return {
-        "step": step + 1,  # as in the metrics, where a step is counted when it is done
-        "problem": rows[place].get("problem"),
-        "prompt": rows[place]["prompt"],
-        "completion": texts[place],
-        "answers": batch.parsed[place],
+        "step": step + 1,  # as in the metrics, where steps are counted from 1
+        "problem": rows[index].get("problem"),
+        "prompt": rows[index]["prompt"],
+        "completion": texts[index],
+        "answers": batch.parsed[index],
         "vectors": None if vectors is None else vectors.tolist(),
-        "reward": batch.rewards[place],
+        "reward": batch.rewards[index],
     }

@@ -57,7 +57,7 @@ def answers(versions, rest):
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("echo nonsense >&2; exit 3", "this is not a Python that runs (nonsense)"),
+        ("echo nonsense >&2; exit 3", "is no Python that runs (nonsense)"),
         (answers({**GOOD, "verl": "0.8.0"}, "exit 9"), "verl must be >=0.9,<0.10 for vpo with verl, and"),
         (answers(GOOD, "echo 'vpo: error: the plugin is gone' >&2; exit 2"), "vpo: error: the plugin is gone"),
         (answers(GOOD, "echo 'Killed' >&2; exit 9"), "verl could not be checked (Killed)"),
@@ -121,8 +121,8 @@ def test_verl_does_not_outlive_what_launched_it(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--python", "/nowhere/python"], "/nowhere/python: there is no such Python (with verl)"),
-        (["--generator", "vllm"], "generator is not a setting of verl's"),
+        (["--python", "/nowhere/python"], "no such Python: /nowhere/python"),
+        (["--generator", "vllm"], "generator is not a setting of verl: "),
         (["--trainer-set", "actor_rollout_ref.rollout.n=2"], "set group of the run, not actor_rollout_ref.rollout.n"),
         (["--prompts-per-step", "64"], "prompts_per_step must be at most the 40 problems under verl, not 64"),
         (["--engine", "openrlhf"], "engine must be one of trl, verl, not 'openrlhf'"),

@@ -123,9 +123,9 @@ def test_settings_of_verl_are_passed_through():
             "time: "
             "leave trainer.v1.trainer_mode at vpo, the plugin's",
         ),
-        ({"generator": "vllm"}, "generator is not a setting of verl's"),
-        ({"precision": "bfloat16"}, "precision is not a setting of verl's"),
-        ({"rollouts_every": 2}, "rollouts_every is not a setting of verl's"),
+        ({"generator": "vllm"}, "generator is not a setting of verl: "),
+        ({"precision": "bfloat16"}, "precision is not a setting of verl: "),
+        ({"rollouts_every": 2}, "rollouts_every is not a setting of verl: "),
         ({"schedule": "linear"}, "schedule must be one of constant_with_warmup, constant, cosine under verl"),
         ({"prompts_per_step": 200}, "prompts_per_step must be at most the 100 problems under verl, not 200"),
     ],
