@@ -10,13 +10,13 @@ from vpo.rewards.calibrator import Calibrator
 RAW = np.asarray([-6.0, -4.0, 0.0, 2.0, 4.0, 5.0])
 
 
-def test_a_range_is_a_straight_line_cut_off_at_its_ends():
+def test_a_range_is_linear_and_clipped():
     rule = parse_calibration({"range": [-4, 4]})
     assert rule(RAW).tolist() == [0, 0, 0.5, 0.75, 1, 1]
     assert rule.clips(RAW).tolist() == [True, False, False, False, False, True]
 
 
-def test_a_range_turned_round_scores_low_numbers_high():
+def test_a_reversed_range_scores_low_numbers_high():
     rule = parse_calibration({"range": [4, -4]})
     assert rule(RAW).tolist() == [1, 1, 0.5, 0.25, 0, 0]
     assert rule.clips(RAW).tolist() == [True, False, False, False, False, True]
@@ -74,12 +74,12 @@ def test_many_scores_are_kept_as_a_hundred_and_one_quantiles(rng):
         ({"quantiles": "nowhere.jsonl"}, "quantiles must be a file of answers"),
     ],
 )
-def test_what_is_no_rule_is_refused(data, message):
+def test_invalid_rules_are_refused(data, message):
     with pytest.raises(ValueError, match=message):
         parse_calibration(data)
 
 
-def test_the_share_that_is_cut_off_is_counted_since_it_was_last_asked():
+def test_clipped_numbers_are_counted_since_the_last_call():
     calibrated = Calibrator(["a", "b"], {"a": {"range": [0, 1]}, "b": {"sigmoid": True}}, lambda samples: None)
     scores = calibrated(np.asarray([[2.0, 0.0], [0.5, np.nan]]))
     assert scores[0] == (1.0, 0.5)

@@ -33,7 +33,7 @@ def files(tmp_path):
     return write
 
 
-def test_the_spread_and_what_is_cut_off(files, capsys):
+def test_the_quantiles_and_the_clipped_share(files, capsys):
     assert main([*files("a", "abc", "abcdef", ""), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     size, short = result["objectives"]
@@ -53,7 +53,7 @@ def test_the_spread_and_what_is_cut_off(files, capsys):
     assert result["scoring"]["scorers"][0]["calibration"] == {"size": {"range": [0.0, 4.0]}}
 
 
-def test_a_reward_that_abstains_is_said(files, capsys):
+def test_a_reward_that_abstains_exits_with_1(files, capsys):
     assert main(files("ab", "?")) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "2 answers"
@@ -65,7 +65,7 @@ def test_a_reward_that_abstains_is_said(files, capsys):
     assert "size" in capsys.readouterr().out
 
 
-def test_files_that_are_wrong(files, capsys):
+def test_a_file_without_answers_is_refused(files, capsys):
     assert main(files()) == 2
     assert "must hold 1 or more answers" in capsys.readouterr().err
 
@@ -76,7 +76,7 @@ def right(completions, answer, **kwargs):
 """
 
 
-def test_the_text_to_score_is_not_the_column_of_right_answers(tmp_path, capsys):
+def test_the_text_to_score_is_not_the_column_of_correct_answers(tmp_path, capsys):
     (tmp_path / "mine.py").write_text(RIGHT)
     rewards, answers = tmp_path / "rewards.toml", tmp_path / "answers.jsonl"
     rewards.write_text('[right]\nkind = "function"\nfunction = "mine.py:right"\n')

@@ -79,14 +79,14 @@ def test_quantiles_of_a_reference_set_are_described_and_read_back(tmp_path, clas
     assert np.allclose(np.sort(levels, axis=0), np.linspace(0, 1, 11)[:, None], atol=1e-3)
 
 
-def test_labels_of_the_model_are_names_and_a_single_head_has_the_reward_s(tmp_path):
+def test_labels_of_the_model_are_names_and_a_single_head_has_the_name_of_the_reward(tmp_path):
     labelled = save_classifier(tmp_path / "labelled", labels=["kind", "true"])
     assert Classifier("q", model=labelled, calibration=WIDE, device="cpu").names == ("kind", "true")
     single = save_classifier(tmp_path / "single", heads=1)
     assert Classifier("q", model=single, calibration=WIDE, device="cpu").names == ("q",)
 
 
-def test_weights_are_known_by_what_they_are_not_by_where(tmp_path, classifier):
+def test_equal_weights_have_equal_hashes_wherever_they_are(tmp_path, classifier):
     import torch
     from transformers import AutoModelForSequenceClassification
 
@@ -116,12 +116,12 @@ def test_every_row_of_large_weights_counts():
         before = weights_hash(large)
 
 
-def test_long_answers_are_cut_off(classifier):
+def test_long_answers_are_truncated(classifier):
     short = Classifier("q", model=classifier, heads=HEADS, calibration=WIDE, device="cpu", max_tokens=20)
     assert len(short.score([sample("word " * 500)])[0]) == 3
 
 
-def test_what_is_cut_off_of_a_long_pair_takes_no_memory(tmp_path):
+def test_the_overflow_of_a_long_pair_takes_no_memory(tmp_path):
     long = sample("a" * 100_000 + "the end", prompt="q" * 100_000)
     pair = Classifier("q", model=save_classifier(tmp_path), heads=HEADS, calibration=WIDE, device="cpu")
     parts = pair._encode([long]).encodings[0].overflowing
@@ -144,7 +144,7 @@ def test_what_is_cut_off_of_a_long_pair_takes_no_memory(tmp_path):
         ({"heads": HEADS, "output": "hidden_states"}, "does not score a first answer"),
     ],
 )
-def test_what_does_not_fit_the_model_is_refused(classifier, settings, message):
+def test_settings_that_do_not_match_the_model_are_refused(classifier, settings, message):
     with pytest.raises(ValueError, match=message):
         Classifier("q", **{"model": classifier, "calibration": WIDE, **settings})
 
@@ -180,7 +180,7 @@ def test_a_decoder_scores_at_the_last_token_where_its_tokenizer_pads_otherwise(t
     assert np.allclose(scores, expected, atol=1e-5)
 
 
-def test_weights_that_are_cut_off_are_refused(tmp_path):
+def test_truncated_weights_are_refused(tmp_path):
     path = save_classifier(tmp_path)
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:5000])

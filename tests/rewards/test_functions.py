@@ -34,7 +34,7 @@ def test_a_function_of_conversations_gets_messages_where_the_prompts_are_message
     assert FunctionReward("short", function=short, form="text").score([CHAT]) == [(1 / 3,)]
 
 
-def test_columns_come_as_lists_and_only_where_they_are_wanted():
+def test_columns_are_passed_as_lists_and_only_where_they_are_parameters():
     def right(completions, answer):
         return [float(text == due) for text, due in zip(completions, answer, strict=True)]
 
@@ -67,7 +67,7 @@ def test_functions_of_trl_itself():
     assert function.score([sample("<think>a</think>b"), sample("b")]) == [(1.0,), (0.0,)]
 
 
-def test_a_function_of_a_file_is_known_by_what_it_says(tmp_path):
+def test_a_function_of_a_file_is_identified_by_the_hash_of_the_file(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(
         "def polite(completions, **kwargs):\n    return [float('please' in each) for each in completions]\n"
@@ -105,7 +105,7 @@ def test_the_functions_of_a_file_share_what_it_loads(tmp_path):
         ("EXITS.py:polite", "cannot be loaded .SystemExit: 3"),
     ],
 )
-def test_what_is_no_function_is_refused(location, message, tmp_path):
+def test_invalid_locations_of_functions_are_refused(location, message, tmp_path):
     (tmp_path / "exits.py").write_text("raise SystemExit(3)")
     location = location.replace("EXITS.py", str(tmp_path / "exits.py"))
     with pytest.raises(ValueError, match=message):

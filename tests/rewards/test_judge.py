@@ -31,7 +31,7 @@ def test_each_persona_scores_each_answer_on_its_scale():
     assert judge.score([]) == []
 
 
-def test_it_says_what_it_is_and_not_where():
+def test_the_description_has_no_address():
     described = make_judge("http://me:secret@127.0.0.1:9/v1", scale=[0, 10], together=True).described()
     assert "secret" not in str(described)
     assert described == make_judge("http://127.0.0.1:10/v1", scale=[0, 10], together=True).described()
@@ -88,7 +88,7 @@ GARBAGE = {
 }
 
 
-def test_replies_that_lie_are_no_numbers_and_cost_one_request():
+def test_malformed_replies_abstain_and_cost_one_request():
     texts = list(GARBAGE)
     with endpoint(lambda request, number: texts[number]) as (address, seen):
         judge = make_judge(address, rubrics={"one": "r"}, at_once=1, tries=3)
@@ -98,7 +98,7 @@ def test_replies_that_lie_are_no_numbers_and_cost_one_request():
     assert len(seen) == len(texts)
 
 
-def test_it_says_once_for_each_reason_why_it_abstains():
+def test_each_reason_to_abstain_is_one_warning():
     answers = {"hello 0": "I like it.", "hello 1": (401, b'{"error": "no such key"}'), "hello 2": '{"answer_1": 9}'}
     with endpoint(lambda request, number: answers[shown_in(request)["answer_1"]]) as (address, _):
         judge = make_judge(address, rubrics={"one": "r"}, name="panel")
@@ -113,7 +113,7 @@ def test_it_says_once_for_each_reason_why_it_abstains():
     assert third.startswith("reward panel: refused (AuthenticationError: Error code: 401")
 
 
-def test_too_few_scores_are_none_for_all():
+def test_a_reply_with_too_few_scores_abstains_on_all_answers():
     with endpoint(lambda request, number: '{"answer_1": 5}') as (address, _):
         judge = make_judge(address, rubrics={"one": "r"}, together=True)
         assert judge.score(sets("a", "b")) == [(None,), (None,)]
@@ -131,12 +131,12 @@ def test_too_few_scores_are_none_for_all():
         ' {"answer_1": 4}\n',
     ],
 )
-def test_prose_around_one_object_is_passed_over(text):
+def test_prose_around_one_object_is_skipped(text):
     with endpoint(lambda request, number: text) as (address, _):
         assert make_judge(address, rubrics={"one": "r"}).score(samples(1)) == [(0.75,)]
 
 
-def test_what_stands_in_half_a_thought_is_no_verdict():
+def test_a_truncated_reply_abstains():
     message = {"role": "assistant", "content": '<think>Is it {"answer_1": 2}? No, since'}
     choice = {"index": 0, "finish_reason": "length", "message": message}
     with endpoint(lambda request, number: (200, json.dumps({"choices": [choice]}).encode())) as (address, seen):
@@ -147,7 +147,7 @@ def test_what_stands_in_half_a_thought_is_no_verdict():
 
 
 @pytest.mark.parametrize("best", [5, 0.5, 1234567, 0.1234567])
-def test_the_ends_of_the_scale_are_told_with_all_their_digits(best):
+def test_the_prompt_shows_the_scale_with_all_digits(best):
     bound = f"to {best} (best)"
 
     def answer(request, number):
@@ -157,7 +157,7 @@ def test_the_ends_of_the_scale_are_told_with_all_their_digits(best):
         assert make_judge(address, rubrics={"one": "r"}, scale=[0, best]).score(samples(1)) == [(1.0,)]
 
 
-def test_an_endpoint_that_refuses_a_schema_is_asked_without():
+def test_an_endpoint_that_refuses_a_schema_gets_requests_without_one():
     def answer(request, number):
         return (400, b'{"error": "unknown field"}') if "response_format" in request else fine(request, number)
 
@@ -196,7 +196,7 @@ def test_an_endpoint_that_refuses_a_schema_is_asked_without():
         ({"endpoint": "http://localhost:99999/v1"}, "endpoint must be an address such as"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(settings, message):
+def test_invalid_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         make_judge(**{"address": settings.pop("endpoint", "http://127.0.0.1:9/v1"), **settings})
 

@@ -36,7 +36,7 @@ def test_the_second_run_makes_no_request(tmp_path):
     assert down.score(sets("a", "bcd")) == first
 
 
-def test_what_failed_is_not_kept(tmp_path):
+def test_failures_are_not_cached(tmp_path):
     with endpoint(lambda request, number: fine(request, number) if number else "garbage") as (address, _):
         judge = make_judge(address, rubrics={"one": "r"}, cache=tmp_path)
         assert judge.score(samples(1)) == [(None,)]
@@ -104,7 +104,7 @@ with JudgeCache(sys.argv[1]).open() as cache:
 """
 
 
-def test_a_kill_in_the_middle_of_a_write_undoes_that_write_and_holds_nobody_up(tmp_path):
+def test_a_kill_in_the_middle_of_a_write_undoes_that_write_and_leaves_no_lock(tmp_path):
     other = subprocess.Popen([sys.executable, "-c", HALF, str(tmp_path)], stdout=subprocess.PIPE)
     with other:
         assert other.stdout.readline() == b"now\n"
@@ -117,7 +117,7 @@ def test_a_kill_in_the_middle_of_a_write_undoes_that_write_and_holds_nobody_up(t
     assert time.monotonic() - began < 5
 
 
-def test_rows_that_somebody_spoilt_are_requested_again(tmp_path):
+def test_damaged_rows_are_requested_again(tmp_path):
     with endpoint(fine) as (address, _):
         judge = make_judge(address, rubrics={"one": "r"}, cache=tmp_path)
         judge.score(samples(4))
@@ -129,7 +129,7 @@ def test_rows_that_somebody_spoilt_are_requested_again(tmp_path):
         assert judge.score(samples(4)) == [(1.0,)] * 4
 
 
-def test_a_cache_that_breaks_is_done_without(tmp_path):
+def test_a_judge_continues_without_a_broken_cache(tmp_path):
     with endpoint(fine) as (address, _):
         judge = make_judge(address, cache=tmp_path)
         for file in tmp_path.iterdir():

@@ -41,7 +41,7 @@ def test_replies_without_a_completion_are_counted(answer, reason):
     assert time.monotonic() - began < 5
 
 
-def test_what_passes_is_tried_again_and_what_does_not_is_not():
+def test_temporary_failures_are_retried_and_others_are_not():
     with endpoint(lambda request, number: (503, b"") if number < 2 else fine(request, number)) as (address, seen):
         assert make_judge(address, rubrics={"one": "r"}, tries=3).score(samples(1)) == [(1.0,)]
         assert len(seen) == 3
@@ -50,7 +50,7 @@ def test_what_passes_is_tried_again_and_what_does_not_is_not():
         assert len(seen) == 1
 
 
-def test_a_server_that_asks_for_patience_gets_it():
+def test_retry_after_is_obeyed():
     times = []
 
     def answer(request, number):
@@ -62,7 +62,7 @@ def test_a_server_that_asks_for_patience_gets_it():
     assert times[1] - times[0] >= 0.5
 
 
-def test_a_slow_endpoint_is_not_waited_for():
+def test_a_slow_endpoint_times_out():
     def slow(request, number):
         time.sleep(2)
         return fine(request, number)
@@ -81,7 +81,7 @@ def test_a_slow_endpoint_is_not_waited_for():
     assert not [each for each in threading.enumerate() if each.name == "vpo-endpoint"]
 
 
-def test_a_call_that_is_out_of_time_keeps_what_it_has():
+def test_a_call_that_is_out_of_time_keeps_the_scores_that_arrived():
     def answer(request, number):
         time.sleep(5.0 if number >= 4 else 0)
         return fine(request, number)
@@ -95,7 +95,7 @@ def test_a_call_that_is_out_of_time_keeps_what_it_has():
     assert judge.failures == {"out of time": 36}
 
 
-def test_an_endpoint_that_is_down_is_noticed_and_asked_again_after_a_pause():
+def test_an_endpoint_that_is_down_gets_one_request_after_each_pause():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     judge = make_judge(f"http://127.0.0.1:{port}/v1", rubrics={"one": "r"}, at_once=2, tries=2, pause=0.5)
@@ -124,7 +124,7 @@ def test_an_endpoint_that_is_down_is_noticed_and_asked_again_after_a_pause():
         assert len(seen) == before + 6
 
 
-def test_rate_limits_without_end_are_given_up():
+def test_endless_rate_limits_open_the_circuit_breaker():
     with endpoint(lambda request, number: (429, b"")) as (address, seen):
         judge = make_judge(address, rubrics={"one": "r"}, at_once=2, tries=2)
         with pytest.warns(UserWarning, match="endpoint down"):
@@ -179,7 +179,7 @@ def test_tokens_are_never_more_than_their_limit(counted):
 
 
 @pytest.mark.parametrize("usage", ["lots", [], {"total_tokens": -5}, {"total_tokens": "7"}, {"total_tokens": True}])
-def test_tokens_that_are_not_counted_are_taken_for_many(usage):
+def test_requests_without_a_token_count_are_charged_the_most(usage):
     body = {"choices": [{"message": {"content": '{"answer_1": 3}'}}], "usage": usage}
     with endpoint(lambda request, number: (200, json.dumps(body).encode())) as (address, _):
         judge = make_judge(address, rubrics={"one": "r"})
@@ -187,7 +187,7 @@ def test_tokens_that_are_not_counted_are_taken_for_many(usage):
     assert judge.client.budget.tokens > 1000
 
 
-def test_a_vector_counts_what_a_judge_spends(tmp_path):
+def test_a_vector_reward_counts_what_a_judge_spends(tmp_path):
     with endpoint(fine) as (address, _):
         vector = VectorReward(make_judge(address, name="panel", cache=tmp_path))
         vector.score(samples(3))

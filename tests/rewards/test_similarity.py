@@ -27,7 +27,7 @@ def test_a_file_is_no_embedding_model(tmp_path):
         ("modules.json", [{"type": "sentence_transformers.models.Dense"}], "has a module Dense, which is not known"),
     ],
 )
-def test_embeddings_that_a_model_makes_in_another_way_are_refused(tmp_path, file, settings, message):
+def test_unknown_poolings_and_modules_are_refused(tmp_path, file, settings, message):
     path = save_classifier(tmp_path)
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_text(json.dumps(settings))
@@ -37,7 +37,7 @@ def test_embeddings_that_a_model_makes_in_another_way_are_refused(tmp_path, file
 
 
 @pytest.mark.parametrize("settings", [{"pooling_mode_cls_token": True}, {"pooling_mode": "cls"}])
-def test_the_first_token_is_found_where_a_tokenizer_pads_on_the_left(tmp_path, settings):
+def test_cls_pooling_takes_the_first_token_where_a_tokenizer_pads_on_the_left(tmp_path, settings):
     path = save_classifier(tmp_path)
     tokenizer = tmp_path / "tokenizer_config.json"
     tokenizer.write_text(json.dumps({**json.loads(tokenizer.read_text()), "padding_side": "left"}))

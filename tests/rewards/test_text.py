@@ -27,7 +27,7 @@ def test_length_in_characters():
 
 
 @pytest.mark.parametrize("bounds", [{"most": 0}, {"most": 3, "least": 4}, {"most": 3, "unit": "pages"}])
-def test_bounds_that_mean_nothing_are_refused(bounds):
+def test_invalid_bounds_are_refused(bounds):
     with pytest.raises(ValueError, match="must be"):
         Length("short", **bounds)
 

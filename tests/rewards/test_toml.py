@@ -27,6 +27,9 @@ polite = 3
 """
 POLITE = "def polite(completions, **kwargs):\n    return [float('please' in each) for each in completions]\n"
 
+JUDGE = "[panel]\nkind = 'judge'\nendpoint = 'http://127.0.0.1:9/v1'\nmodel = 'm'\n"
+RUBRIC = "\n[panel.rubrics]\nstrict = 'Be strict.'\n"
+
 
 def write(folder, text):
     (folder / "mine.py").write_text(POLITE)
@@ -49,7 +52,7 @@ def test_a_whole_file_from_anywhere(tmp_path):
     assert described["scorers"][1]["function"] == f"{tmp_path}/mine.py:polite"
 
 
-def test_models_and_reference_sets_are_found_beside_the_file(tmp_path):
+def test_models_and_reference_sets_are_relative_to_the_file(tmp_path):
     pytest.importorskip("transformers")
     save_classifier(tmp_path / "three")
     rows = "".join(f'{{"prompt": "?", "answer": "{"word " * n}"}}\n' for n in range(1, 6))
@@ -90,11 +93,16 @@ def test_models_and_reference_sets_are_found_beside_the_file(tmp_path):
             "[q] /nowhere: no such",
         ),
         ("[q]\nkind = 'classifier'\nmodel = '/nowhere'", "[q] needs the setting 'calibration'"),
+        (JUDGE, "[panel] needs the setting 'rubrics'"),
+        (f"{JUDGE}at_one = 3\n{RUBRIC}", "[panel] has no setting 'at_one': did you mean 'at_once'?"),
+        (f"{JUDGE}at_once = '3'\n{RUBRIC}", "[panel] at_once must be an integer, not '3'"),
+        (f"{JUDGE}at_once = 0\n{RUBRIC}", "[panel] at_once must be 1 or more, not 0"),
+        (f"{JUDGE}\n[panel.rubrics]\nstrict = 3", "[panel] rubrics must be a table, not {'strict': 3}"),
         ("[short]\nkind = 'length'\nmost = 3\n[weights]\nlong = 1", "'long'"),
         ("[short]\nkind = 'length'\nmost = 3\n[weights]\nshort = 'a'", "[weights] must give each objective a number"),
     ],
 )
-def test_what_is_wrong_is_one_line_that_names_the_file(tmp_path, capsys, text, message):
+def test_errors_are_one_line_that_names_the_file(tmp_path, capsys, text, message):
     path = write(tmp_path, text)
     (tmp_path / "prompts.jsonl").write_text('{"prompt": "Hi"}\n')
     options = ["--set", f"prompts={tmp_path}/prompts.jsonl", "--set", f"rewards={path}"]
@@ -104,7 +112,7 @@ def test_what_is_wrong_is_one_line_that_names_the_file(tmp_path, capsys, text, m
     assert message in line
 
 
-def test_a_file_that_is_not_there(tmp_path, capsys):
+def test_a_missing_file_is_refused(tmp_path, capsys):
     (tmp_path / "prompts.jsonl").write_text('{"prompt": "Hi"}\n')
     with pytest.raises(ValueError, match=r"rewards\.toml: no such file"):
         read_rewards(tmp_path / "rewards.toml")

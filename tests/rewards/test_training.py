@@ -131,7 +131,7 @@ def test_a_run_is_not_resumed_under_other_weights(folder, monkeypatch, capsys):
     assert "has changed since the run was started: scorers.0.weights" in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_a_search_whose_rewards_were_changed_does_not_go_on(folder, capsys):
+def test_a_search_whose_rewards_were_changed_is_not_resumed(folder, capsys):
     rewards = folder / "rewards.toml"
     rewards.write_text('[short]\nkind = "length"\nmost = 6\nunit = "characters"\n')
     search = [
@@ -165,7 +165,7 @@ warm = "Friendly answers are good."
 """
 
 
-def test_training_goes_on_where_a_judge_has_spent_its_money_and_costs_nothing_again(folder, capsys):
+def test_training_continues_where_a_judge_has_spent_its_budget_and_a_second_run_is_free(folder, capsys):
     with endpoint(fine) as (address, seen):
         (folder / "rewards.toml").write_text(JUDGED.replace("ADDRESS", address))
         assert main([*ARGUMENTS, "--out", "first"]) == 0, capsys.readouterr().err

@@ -56,7 +56,7 @@ def test_names_must_differ_and_weights_name_them():
     assert VectorReward(Fixed("a", score=half), Fixed("b", score=half), weights={"b": 2}).weights == (0, 1)
 
 
-def test_one_that_raises_is_named_counted_and_abstains_on_that_answer_alone():
+def test_a_scorer_that_raises_abstains_on_that_answer_alone():
     def fragile(each):
         if each.answer == "bad":
             raise ValueError("no\nsuch thing")
@@ -76,7 +76,7 @@ def test_one_that_raises_is_named_counted_and_abstains_on_that_answer_alone():
 
 @pytest.mark.filterwarnings("ignore:reward")
 @pytest.mark.parametrize("error", [RuntimeError, SystemExit, KeyError, KeyboardInterrupt, GeneratorExit])
-def test_one_that_always_raises_is_soon_left_alone(error):
+def test_a_scorer_that_always_raises_is_given_up(error):
     def broken(each):
         raise error("out of order")
 
@@ -89,7 +89,7 @@ def test_one_that_always_raises_is_soon_left_alone(error):
 
 
 @pytest.mark.parametrize("nonsense", [1.5, -0.1, float("nan"), float("inf"), "0.5", [0.5]])
-def test_what_is_no_number_from_0_to_1_abstains(nonsense):
+def test_scores_outside_of_0_to_1_abstain(nonsense):
     vector = VectorReward(Fixed("odd", score=lambda each: (nonsense,)))
     with pytest.warns(UserWarning, match=r"reward odd returned .*, not a number in \[0, 1\]"):
         assert vector.score([sample("x")]) == [None]
@@ -113,7 +113,7 @@ def test_too_few_scores_abstain():
 
 
 @pytest.mark.parametrize("calibration", [None, {"range": [0, 1]}])
-def test_a_function_that_returns_nan_is_named_and_one_that_returns_none_is_not(calibration):
+def test_nan_is_a_warning_and_none_is_not(calibration):
     def reward(completions, **kwargs):
         return [None if text == "?" else float("nan") for text in completions]
 
@@ -128,7 +128,7 @@ def test_rounding_is_forgiven():
     assert VectorReward(Fixed("sum", score=lambda each: (1 + 1e-9,))).score([sample("x")]) == [(1.0,)]
 
 
-def test_one_that_hangs_is_left_behind_and_the_others_count(monkeypatch):
+def test_a_scorer_that_hangs_is_abandoned_and_the_others_count(monkeypatch):
     release = threading.Event()
 
     def hang(each):
@@ -153,7 +153,7 @@ def test_one_that_hangs_is_left_behind_and_the_others_count(monkeypatch):
     assert vector.counted()["abstained/hung"] == (2 + MAX_HANGING, 0)
 
 
-def test_what_was_scored_before_it_hung_counts():
+def test_scores_from_before_a_scorer_hung_count():
     release = threading.Event()
 
     def hang(each):
@@ -171,7 +171,7 @@ def test_what_was_scored_before_it_hung_counts():
     assert vectors == [(0.5,), (0.5,), None, (0.5,), None, None]
 
 
-def test_slow_rewards_run_at_once_within_a_limit():
+def test_slow_rewards_run_concurrently_within_a_limit():
     running, most, lock = 0, 0, threading.Lock()
 
     def slow(each):
@@ -199,7 +199,7 @@ def test_a_function_may_have_limits_too():
     assert vector.score([sample("a"), sample("b")]) == [(0.5,), (0.5,)]
 
 
-def test_limits_that_are_none_are_refused():
+def test_invalid_limits_are_refused():
     for seconds in (0, float("inf"), float("nan")):
         with pytest.raises(ValueError, match="time_limit must be above 0 and finite"):
             Limited(Fixed("a", score=half), time_limit=seconds)
