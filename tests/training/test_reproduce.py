@@ -240,7 +240,7 @@ def test_a_wrong_model_leaves_no_plan(tmp_path, capsys):
 def test_a_plan_of_days_is_said_to_be_one(tmp_path, monkeypatch):
     arguments = ["reproduce", "maze", "--jobs", "0", "--out", str(tmp_path / "out")]
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.warns(UserWarning, match="no GPU is seen"):
+    with pytest.warns(UserWarning, match="there is no GPU"):
         assert main(arguments) == 2
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert main(arguments) == 2  # without a warning, which would be an error here
@@ -249,7 +249,16 @@ def test_a_plan_of_days_is_said_to_be_one(tmp_path, monkeypatch):
 def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, capsys):
     (tmp_path / "letters.py").write_text(LETTERS)
     model, out = save_tiny_model(tmp_path / "tiny"), tmp_path / "out"
-    arguments = ["reproduce", str(tmp_path / "letters.py"), "--small", "--model", str(model), "--methods", "grpo,vpo"]
+    arguments = [
+        "reproduce",
+        "--task-file",
+        str(tmp_path / "letters.py"),
+        "--small",
+        "--model",
+        str(model),
+        "--methods",
+        "grpo,vpo",
+    ]
     arguments += ["--rates", "1e-4", "--steps", "1", "--prompts-per-step", "2", "--group", "2", "--problems", "4"]
     arguments += ["--test-problems", "3"]
     arguments += ["--pool", "6", "--evaluations", "2", "--max-tokens", "8", "--single-steps", "2"]

@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -12,8 +12,8 @@ from vpo.util.settings import Setting, is_setting, setting_of
 Options = argparse.ArgumentParser | argparse._ArgumentGroup
 
 
-def add_fields(options: Options, settings: type, names: Sequence[str]) -> None:
-    """Add an option for each of some fields of a settings dataclass.
+def add_fields(options: Options, settings: type, names: Sequence[str], shown: Mapping[str, str] = {}) -> None:
+    """Add an option for each of some fields of a settings dataclass; `shown` replaces defaults in the help.
 
     An option that is not given leaves nothing in the namespace: the default is the dataclass's business.
     """
@@ -22,7 +22,7 @@ def add_fields(options: Options, settings: type, names: Sequence[str]) -> None:
     for name in names:
         how = _how(types[name], setting_of(by_name[name]))
         flag = f"--{name.replace('_', '-')}"
-        options.add_argument(flag, default=argparse.SUPPRESS, help=_help(by_name[name]), **how)
+        options.add_argument(flag, default=argparse.SUPPRESS, help=_help(by_name[name], shown.get(name)), **how)
 
 
 def given_fields(options: argparse.Namespace, settings: type) -> dict[str, Any]:
@@ -71,16 +71,22 @@ def _how(annotation: Any, setting: Setting) -> dict[str, Any]:
     return {"type": READERS[annotation], "metavar": setting.metavar or "|".join(setting.choices) or "N"}
 
 
-def _help(field: dataclasses.Field[Any]) -> str:
+def _help(field: dataclasses.Field[Any], shown: str | None) -> str:
     """Return the help of a field with its default in brackets."""
-    setting = setting_of(field)
-    shown = _default_text(field.default) if setting.shown is None else setting.shown
-    return f"{setting.help} ({shown})".replace("%", "%%") if shown else setting.help.replace("%", "%%")
+    text, shown = setting_of(field).help, shown_default(field) if shown is None else shown
+    return (f"{text} ({shown})" if shown else text).replace("%", "%%")
 
 
-def _default_text(default: Any) -> str:
-    if default in (None, False, "", (), dataclasses.MISSING):
+def shown_default(field: dataclasses.Field[Any]) -> str:
+    """The default of a field as its help shows it."""
+    shown = setting_of(field).shown
+    return default_text(field.default) if shown is None else shown
+
+
+def default_text(default: Any) -> str:
+    """A default for people; nothing for one that says nothing."""
+    if default is None or default is False or default is dataclasses.MISSING or default in ("", ()):
         return ""
     if isinstance(default, tuple):
-        return ",".join(map(_default_text, default))
+        return ",".join(map(default_text, default))
     return re.sub(r"e-0(\d)", r"e-\1", f"{default:g}") if isinstance(default, float) else str(default)

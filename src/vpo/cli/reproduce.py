@@ -2,17 +2,27 @@
 
 import argparse
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from vpo.cli.arguments import Commands, add_json, add_task_settings, task_settings
-from vpo.cli.fields import names, numbers
+from vpo.cli.arguments import (
+    Commands,
+    add_jobs,
+    add_json,
+    add_out,
+    add_task,
+    add_task_settings,
+    needed_task,
+    task_settings,
+)
+from vpo.cli.fields import add_fields, default_text, shown_default
 from vpo.cli.output import as_json, plain
+from vpo.training.plan import LANGUAGE, Plan
+from vpo.training.starts import LanguageStart, MazeStart
 from vpo.util.errors import InputError
 
-if TYPE_CHECKING:
-    from vpo.training.plan import Plan
+TRAINING = ("methods", "rates", "kl", "seeds", "steps", "prompts_per_step", "problems", "group", "warmup_steps")
+MEASURING = ("validation_problems", "test_problems", "pool", "evaluations")
 
 
 def add(commands: Commands) -> None:
@@ -20,59 +30,31 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "reproduce",
         help="train every method with several seeds, and show them on one page",
-        description="Train every method from the same policy, and measure them all, and that policy, on test problems "
-        "that nobody saw. On mazes: at the best of some learning rates, chosen on validation mazes, with several "
-        "seeds, from a policy that is built first. On tasks of text: from a language model that is warmed up first. "
-        "What is there already is not done again.",
+        description="Train every method from the same policy, and measure them and that policy on test problems. On "
+        "mazes: at the best of some learning rates, chosen on validation mazes, with several seeds, from a policy that "
+        "is built first. On language tasks: from a language model that is warmed up first. The same command resumes; "
+        "finished runs are kept.",
     )
-    command.add_argument("task", metavar="TASK", help="maze; or toolrl, musique or another task of text")
-    command.add_argument("--out", metavar="FOLDER", help="for everything (reproduced/maze-SIZE or reproduced/TASK)")
+    add_task(command, "maze, or a language task such as toolrl or musique")
+    add_out(command, "folder for everything", "(reproduced/maze-SIZE or reproduced/TASK)")
     command.add_argument(
-        "--small", action="store_true", help="a little of everything, to see that it works: who is ahead then is chance"
+        "--small", action="store_true", help="minutes of everything, to see that it works: its ranking is chance"
     )
-    command.add_argument("--jobs", type=int, metavar="N", help="runs at once (8 on a GPU, else 1)")
-    plan = command.add_argument_group("the plan", argument_default=argparse.SUPPRESS)
-    plan.add_argument("--model", help="to start from: a folder, a name on the hub, embedded")
-    plan.add_argument(
-        "--methods",
-        type=lambda text: tuple(names(text)),
-        metavar="NAME,…",
-        help="settings are written vpo_anchored:anchor=0.7",
-    )
-    plan.add_argument("--rates", type=numbers, metavar="RATE,…", help="learning rates to choose from")
-    plan.add_argument("--kl", type=float, metavar="BETA", help="weight of the KL term")
-    _add_numbers(
-        plan,
-        seeds="how many",
-        steps="of training",
-        prompts_per_step="problems a step",
-        problems="to train on; 0: all",
-        group="rollouts per problem",
-        warmup_steps="over which the rate rises",
-        validation_problems="problems to choose rates on",
-        test_problems="problems to report on; 0: all",
-        pool="answers per problem",
-        evaluations="pools of each run",
-    )
-    maze = command.add_argument_group("mazes", argument_default=argparse.SUPPRESS)
-    _add_numbers(
-        maze,
-        size="of the mazes (9)",
-        policy_mazes="to build the policy from",
-        policy_steps="to build the policy in",
-        policy_width="of the policy, a multiple of 32",
-    )
-    text = command.add_argument_group("tasks of text", argument_default=argparse.SUPPRESS)
-    add_task_settings(text)
-    text.add_argument("--warmup-learning-rate", type=float, metavar="RATE", help="learning rate of the warm-up")
-    _add_numbers(
-        text,
-        max_tokens="room for an answer",
-        micro_batch="rollouts in one backward pass",
-        single_steps="steps of the warm-up on single gold answers",
-        set_steps="steps of the warm-up on sets of the model's own answers",
-        set_problems="problems for those sets",
-    )
+    add_jobs(command, "runs", "8 on a GPU, else 1")
+    both = {
+        each.name: f"{shown_default(each)}; language tasks {default_text(LANGUAGE[each.name])}"
+        for each in fields(Plan)
+        if each.name in LANGUAGE
+    }
+    plan = command.add_argument_group("the plan")
+    add_fields(plan, MazeStart, ("model",))
+    add_fields(plan, Plan, (*TRAINING, *MEASURING), both)
+    mazes = command.add_argument_group("mazes")
+    add_fields(mazes, MazeStart, ("size", "policy_mazes", "policy_steps", "policy_width"))
+    language = command.add_argument_group("language tasks")
+    add_task_settings(language)
+    warmup = ("single_steps", "set_steps", "set_problems", "warmup_learning_rate")
+    add_fields(language, LanguageStart, ("max_tokens", "micro_batch", *warmup))
     add_json(command)
     command.set_defaults(run=run)
 
@@ -89,11 +71,12 @@ def run(options: argparse.Namespace) -> int:
     from vpo.training.reproduce import RESULTS, reproduce
     from vpo.util.files import command_line, write_json, write_text
 
-    plan = _plan(options)
+    task = needed_task(options)
+    plan = _plan(options, task)
     on_gpu = _on_gpu()
     if not (options.small or on_gpu):
-        shorter = "; --small takes minutes" if options.task == "maze" else ""
-        warnings.warn(f"no GPU is seen, and by default a plan takes days without one{shorter}", stacklevel=1)
+        shorter = "; --small takes minutes" if task == "maze" else ""
+        warnings.warn(f"there is no GPU, and the default plan takes days without one{shorter}", stacklevel=1)
     folder = Path(options.out or f"reproduced/{plan.start.name}")
     jobs = (8 if on_gpu else 1) if options.jobs is None else options.jobs
     comparison, evaluations, results = reproduce(plan, folder, jobs)
@@ -120,25 +103,19 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(options: argparse.Namespace) -> "Plan":
+def _plan(options: argparse.Namespace, task: str) -> Plan:
     """The plan of the task, with the options in place of its defaults."""
     from vpo.training.plan import SETTINGS, plan_for
 
     settings = {name: value for name, value in vars(options).items() if name in SETTINGS}
-    if options.task != "maze":
+    if task != "maze":
         settings["task_settings"] = task_settings(options)
     elif task_settings(options):
         raise InputError("reproduce maze has no settings of the task but --size")
-    return plan_for(options.task, settings, small=options.small)
-
-
-def _add_numbers(options: Any, /, **meanings: str) -> None:
-    for name, meaning in meanings.items():
-        options.add_argument(f"--{name.replace('_', '-')}", type=int, metavar="N", help=meaning)
+    return plan_for(task, settings, small=options.small)
 
 
 def _on_gpu() -> bool:
     import torch
 
-    found: bool = torch.cuda.is_available()
-    return found
+    return bool(torch.cuda.is_available())

@@ -5,48 +5,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from vpo.evaluation.evaluate import EvalConfig
 from vpo.methods import METHODS, Method
 from vpo.methods import get as get_method
 from vpo.training.config import TrainConfig
 from vpo.training.starts import LanguageStart, MazeStart, Start
 from vpo.util.errors import InputError
+from vpo.util.settings import setting, setting_like
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is trained, and what it is measured on. The defaults are those of mazes.
-
-    Attributes:
-        start: the task, and the model that all methods start from.
-        methods: names, each optionally with settings: "vpo_anchored:anchor=0.7".
-        rates: learning rates to choose from, for each method, on the validation problems; a single one is taken as is.
-        seeds: runs of each method that are reported.
-        steps: of training.
-        prompts_per_step: problems a step.
-        problems: how many to train on; 0 for all.
-        group: rollouts per problem.
-        warmup_steps: steps over which the learning rate rises.
-        kl: weight of the KL term.
-        validation_problems: how many problems to choose rates on.
-        test_problems: how many problems to report on; 0 for all.
-        pool: answers per problem in an evaluation.
-        evaluations: how many times each run is evaluated, with a seed of its own each time.
-    """
+    """What is trained, and what it is measured on. The defaults are those of mazes; see `LANGUAGE` for the others."""
 
     start: Start
-    methods: tuple[str, ...] = tuple(METHODS)
-    rates: tuple[float, ...] = (2.5e-5, 5e-5, 1e-4)
-    seeds: int = 3
-    steps: int = 120
-    prompts_per_step: int = 128
-    problems: int = 16_000
-    group: int = 8
-    warmup_steps: int = 10
-    kl: float = 0.001
-    validation_problems: int = 200
-    test_problems: int = 200
-    pool: int = 30
-    evaluations: int = 1
+    methods: tuple[str, ...] = setting(
+        tuple(METHODS), "methods; with settings: vpo_anchored:anchor=0.7", metavar="NAME,…", shown="all"
+    )
+    rates: tuple[float, ...] = setting(
+        (2.5e-5, 5e-5, 1e-4), "learning rates to choose from on the validation problems", metavar="RATE,…"
+    )
+    seeds: int = setting(3, "runs of each method that are reported")
+    steps: int = setting_like(TrainConfig, "steps", default=120)
+    prompts_per_step: int = setting_like(TrainConfig, "prompts_per_step", default=128)
+    problems: int = setting(16_000, "how many problems to train on; 0: all of the split")
+    group: int = setting_like(TrainConfig, "group")
+    warmup_steps: int = setting_like(TrainConfig, "warmup_steps")
+    kl: float = setting_like(TrainConfig, "kl", default=0.001, shown=None)
+    validation_problems: int = setting(200, "how many problems to choose rates on")
+    test_problems: int = setting(200, "how many problems to report on; 0: all of the split")
+    pool: int = setting_like(EvalConfig, "pool")
+    evaluations: int = setting(1, "evaluations of each run, each with a seed of its own")
 
     def __post_init__(self) -> None:
         """Check every value."""

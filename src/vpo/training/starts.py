@@ -3,14 +3,15 @@
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
+from vpo.models.build import BuildConfig, build_maze
+from vpo.models.warmup import OWN, Warmup, warm_up
 from vpo.tasks import get as get_task
 from vpo.tasks.maze.world import check_size
+from vpo.training.config import TrainConfig
 from vpo.util.errors import InputError
-
-if TYPE_CHECKING:
-    from vpo.models.warmup import Warmup
+from vpo.util.settings import setting, setting_like
 
 
 class Start(Protocol):
@@ -49,23 +50,19 @@ class Start(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class MazeStart:
-    """Mazes of one size, from `model` or from a policy that is built; a short build leaves something to learn.
+    """Mazes of one size, from `model` or from a policy that is built; a short build leaves something to learn."""
 
-    Attributes:
-        model: a folder or "embedded"; empty to build a policy.
-        size: of the mazes.
-        policy_mazes: mazes to build the policy from.
-        policy_steps: steps to build it in.
-        policy_batch: examples a step of the build.
-        policy_width: width of its layers.
-    """
-
-    model: str = ""
-    size: int = 9
-    policy_mazes: int = 40_000
-    policy_steps: int = 2_000
-    policy_batch: int = 512
-    policy_width: int = 192
+    model: str = setting(
+        "",
+        "folder, name on the hub or `embedded` to start from",
+        metavar="MODEL",
+        shown="for mazes one is built",
+    )
+    size: int = setting_like(BuildConfig, "size")
+    policy_mazes: int = setting(40_000, "mazes to build the policy from")
+    policy_steps: int = setting(2_000, "optimiser steps to build the policy in")
+    policy_batch: int = setting(512, "examples in a step of the build")
+    policy_width: int = setting(192, "width of the policy's layers, a multiple of 32")
 
     task: ClassVar[str] = "maze"
     has_validation: ClassVar[bool] = True
@@ -91,8 +88,6 @@ class MazeStart:
 
     def make(self, folder: Path, answers: int) -> str:
         """The policy, built unless it is there. It learns sets of every size, so `answers` does not matter."""
-        from vpo.models.build import BuildConfig, build_maze
-
         if self.model:
             return self.model
         if not folder.is_dir():
@@ -114,27 +109,20 @@ class MazeStart:
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageStart:
-    """A language task, from a language model that is warmed up first: see `vpo.models.warmup`.
+    """A language task, from a language model that is warmed up first on sets of its own answers.
 
-    Attributes:
-        task: a name from `vpo tasks`, or a .py file.
-        model: a folder, or a name on the hub.
-        task_settings: settings of the task, such as its data.
-        max_tokens: token budget of an answer.
-        micro_batch: rollouts in one backward pass; in the warm-up, examples.
-        single_steps, set_steps, set_problems, warmup_learning_rate: see `Warmup`. Sets are made of the model's own
-            answers. There is no warm-up with 0 steps of both kinds.
+    There is no warm-up where `single_steps` and `set_steps` are both 0.
     """
 
-    task: str
-    model: str = ""
+    task: str  # a name from `vpo tasks`, or the path of a Python file that defines one
+    model: str = setting_like(MazeStart, "model")
     task_settings: dict[str, Any] = field(default_factory=dict)
-    max_tokens: int = 200
-    micro_batch: int = 32
-    single_steps: int = 300
-    set_steps: int = 100
-    set_problems: int = 400
-    warmup_learning_rate: float = 1e-4
+    max_tokens: int = setting_like(Warmup, "max_tokens", default=200)
+    micro_batch: int = setting_like(TrainConfig, "micro_batch", default=32, shown=None)
+    single_steps: int = setting_like(Warmup, "single_steps", default=300)
+    set_steps: int = setting_like(Warmup, "set_steps")
+    set_problems: int = setting_like(Warmup, "set_problems", default=400)
+    warmup_learning_rate: float = setting_like(Warmup, "warmup_learning_rate", default=1e-4)
 
     has_validation: ClassVar[bool] = False
 
@@ -157,8 +145,6 @@ class LanguageStart:
 
     def make(self, folder: Path, answers: int) -> str:
         """The warmed-up model, trained unless it is there."""
-        from vpo.models.warmup import warm_up
-
         warmup = self.warmup(max(answers, 2))
         if warmup is None:
             return self.model
@@ -166,10 +152,8 @@ class LanguageStart:
             warm_up(self.model, self.task, self.task_settings, folder, warmup)
         return str(folder)
 
-    def warmup(self, answers: int) -> "Warmup | None":
+    def warmup(self, answers: int) -> Warmup | None:
         """Settings of the warm-up; None for no warm-up."""
-        from vpo.models.warmup import OWN, Warmup
-
         if self.single_steps == 0 == self.set_steps:
             return None
         return Warmup(
