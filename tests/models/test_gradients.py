@@ -55,25 +55,27 @@ def trained(spoil, monkeypatch, tmp_path):
     return trained
 
 
-def test_a_step_whose_gradient_is_not_finite_is_left_out(trained, capsys):
+def test_a_step_whose_gradient_is_not_finite_is_skipped(trained, capsys):
     metrics, weights = trained({3}, steps=4)
     assert [row["grad_norm"] is None for row in metrics] == [False, True, False, False]
     assert all(value.isfinite().all() for value in weights.values())
-    assert capsys.readouterr().err.count("step 2 is left out: its gradient is not finite") == 1
+    assert capsys.readouterr().err.count("skipped step 2: non-finite gradient") == 1
 
 
-def test_a_step_that_is_left_out_moves_no_weight(trained):
+def test_a_skipped_step_moves_no_weight(trained):
     before = AutoModelForCausalLM.from_pretrained(embedded("maze", size=7)).state_dict()
     _, after = trained({1}, steps=1)
     assert all(torch.equal(before[name], value) for name, value in after.items())
 
 
 def test_training_ends_where_no_step_is_left(trained):
-    with pytest.raises(InputError, match=rf"the gradients of {PATIENCE} steps, up to {PATIENCE + 1}, were not finite"):
+    with pytest.raises(
+        InputError, match=rf"non-finite gradients in {PATIENCE} steps in a row, up to step {PATIENCE + 1}: lower"
+    ):
         trained(range(3, 99), steps=30)
 
 
-def test_supervised_training_leaves_out_such_steps_too(spoil, tmp_path):
+def test_supervised_fine_tuning_skips_such_steps_too(spoil, tmp_path):
     policy = load(embedded("maze", size=7), precision="float32")
     spoil(policy.model, {2})
     rows = [Example([1, 2, 3, 4], 2)] * 8

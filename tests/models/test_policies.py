@@ -85,7 +85,7 @@ def test_a_policy_is_built_saved_and_loaded(tmp_path):
     policy = load(str(tmp_path / "policy"))
     assert str(policy.model.dtype) == "torch.float32"
     assert {path.name for path in tmp_path.iterdir()} == {"policy"}
-    with pytest.raises(ValueError, match="there is something already, and nothing is overwritten"):
+    with pytest.raises(ValueError, match="exists: choose another folder"):
         build_maze(tmp_path / "policy", BuildConfig(size=7, mazes=20, steps=1, batch=8))
 
 
@@ -172,7 +172,7 @@ def test_a_model_without_a_tokenizer_is_named(tmp_path):
     for file in Path(model).glob("*token*"):
         file.unlink()
     (Path(model) / "chat_template.jinja").unlink(missing_ok=True)
-    with pytest.raises(InputError, match="there is no tokenizer in it"):
+    with pytest.raises(InputError, match="this folder has no tokenizer"):
         load(model)
 
 
@@ -192,7 +192,7 @@ def test_without_torch_the_extra_is_named(capsys, monkeypatch):
     ("arguments", "message"),
     [
         (["eval", "nowhere/model", "--task", "maze"], "nowhere/model: the model cannot be loaded"),
-        (["eval", "nowhere"], "nowhere: there is no such folder; if it is a model's name on the hub, give a task too"),
+        (["eval", "nowhere"], "nowhere: no such folder; for a model's name on the hub, give a task too"),
         (["eval", "FOLDER", "--task", "maze"], "this is not the folder of a model: it has no config.json"),
         (["eval", "embedded", "--task", "maze", "--answers", "-1"], "answers must be 1 or more, not -1"),
         (["eval", "embedded", "--task", "musique"], "no policy is shipped for musique: there are maze-7, maze-9"),

@@ -74,7 +74,7 @@ def test_a_port_that_is_taken_is_said(address, capsys):
     ("given", "message"),
     [
         (["embedded", *MAZE, "--generator", "llama.cpp"], "generator must be transformers or vllm, not 'llama.cpp'"),
-        (["nowhere", "--task", "maze"], "there is no such folder (of a model)"),
+        (["nowhere", "--task", "maze"], "nowhere: no such folder: serve a model that is on this disk"),
         (["embedded"], "task must be given for the embedded model"),
         (["embedded", *MAZE, "--port", "99999"], "cannot listen on 127.0.0.1:99999"),
     ],

@@ -113,7 +113,7 @@ def test_what_would_be_cut_off_is_not_learned(untrained, tmp_path, monkeypatch, 
     with pytest.raises(ValueError, match=r"no gold answer fits into 3 tokens, the shortest has \d+:"):
         warm_up(untrained, "maze", TASK, tmp_path / "none", Warmup(single_steps=1, max_tokens=3))
     many = Warmup(single_steps=1, set_steps=0, batch=100_000, micro_batch=4, max_tokens=17)
-    with pytest.raises(ValueError, match=r"batch must be at most \d+, the examples that there are, not 100000"):
+    with pytest.raises(ValueError, match=r"batch must be at most \d+, the number of examples, not 100000"):
         warm_up(untrained, "maze", TASK, tmp_path / "none", many)
     assert not (tmp_path / "none").exists()
 

@@ -231,7 +231,7 @@ def test_bad_plans_are_refused(settings, message):
 def test_a_wrong_model_leaves_no_plan(tmp_path, capsys):
     out = str(tmp_path / "out")
     assert main(["reproduce", "maze", "--small", "--model", "./nowhere", "--out", out]) == 2
-    assert "there is no such folder (of a model)" in capsys.readouterr().err
+    assert "./nowhere: no such folder\n" in capsys.readouterr().err
     assert main(["reproduce", "maze", "--small", "--jobs", "0", "--out", out]) == 2
     assert "jobs must be 1 or more, not 0" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

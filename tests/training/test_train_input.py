@@ -44,7 +44,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--config", "."], "vpo: error: .: the settings cannot be read (Is a directory)"),
         (["maze", "--precision", "bfloat16"], "precision 'bfloat16' needs lora: "),
         (["maze", "--method", "goal_conditioned"], "states a weighting in each prompt, which this model never learned"),
-        (["maze", "--model", "./nowhere"], "./nowhere: there is no such folder (of a model)"),
+        (["maze", "--model", "./nowhere"], "./nowhere: no such folder"),
         (["maze", "--trainer-set", "epsilon_hihg=1"], "has no setting 'epsilon_hihg': did you mean 'epsilon_high'?"),
         (["maze", "--schedule", "linaer"], "the settings of the trainer contradict each other"),
         (["maze", "--precision", "mixed"], "precision must be float32 on a CPU"),

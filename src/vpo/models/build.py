@@ -1,4 +1,4 @@
-"""Makes the small policy for maze from nothing: demonstrations, then supervised training."""
+"""Building the small policy for maze from nothing: demonstrations, then supervised fine-tuning."""
 
 import multiprocessing
 import time
@@ -39,21 +39,25 @@ class BuildConfig:
 
 
 def build_maze(out: str | Path, config: BuildConfig) -> dict[str, Any]:
-    """Make a policy in a new folder, in Hugging Face's format; returns its size, its losses and the seconds taken."""
+    """Make a policy in a new folder, in Hugging Face's format.
+
+    The result has `parameters`, `examples`, `seconds_for_demonstrations`, `seconds_for_training`, `loss` (as training
+    logged it) and `device`.
+    """
     import torch
     from transformers import set_seed
 
     size, goals = config.size, config.goals
     shape = shape_for(size, config.width)
     if Path(out).exists():
-        raise InputError(f"{out}: there is something already, and nothing is overwritten")
+        raise InputError(f"{out} exists: choose another folder")
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     set_seed(config.seed)
     started = time.perf_counter()
     tokenizer = make_tokenizer()
     with multiprocessing.get_context("spawn").Pool() as pool:
-        made = pool.imap(partial(_encoded, size, goals), range(config.mazes), chunksize=64)
-        rows = [row for few in progress(made, "demonstrations", config.mazes) for row in few]
+        of_mazes = pool.imap(partial(_encoded, size, goals), range(config.mazes), chunksize=64)
+        rows = [example for few in progress(of_mazes, "demonstrations", config.mazes) for example in few]
     demonstrated = time.perf_counter() - started
     model = make_model(shape, len(tokenizer))
     schedule = Schedule(steps=config.steps, batch=config.batch, learning_rate=2e-3, seed=config.seed)
@@ -77,6 +81,8 @@ _process_tokenizer = cache(make_tokenizer)  # one for each process that encodes
 
 
 def _encoded(size: int, goals: bool, index: int) -> list[Example]:
-    """Return the examples of one maze as tokens."""
-    made = examples(size, index, goals=goals)
-    return [encode(_process_tokenizer(), messages, completion) for messages, completion in made]
+    """The examples of one maze, as tokens."""
+    return [
+        encode(_process_tokenizer(), messages, completion)
+        for messages, completion in examples(size, index, goals=goals)
+    ]

@@ -20,7 +20,7 @@ from vpo.models.shared_prompts import SharedPromptCache, read_prompts
 from vpo.util.errors import InputError
 from vpo.util.grouping import group_by
 
-CHECK_EVERY = 16  # tokens after which a GPU is asked whether all completions have ended: the question makes it wait
+CHECK_EVERY = 16  # tokens between checks on a GPU whether all completions have ended: a check makes Python wait for it
 
 _decoding = threading.RLock()  # a model's attention function is replaced meanwhile
 _shareable: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""Where a model is, and how it is asked: by path, by name on the hub, or shipped inside this package."""
+"""Where a model is and how it is prompted: a run, a folder, a name on the hub, or embedded in this package."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from vpo.models.run_folder import RunFolder, is_run
 from vpo.tasks import Message, Task, find, get
 from vpo.util.errors import InputError
 
-EMBEDDED = "embedded"  # the model that ships with the package for the task
+EMBEDDED = "embedded"  # as a model's name: the policy that ships with the package for the task
 SHIPPED = Path(__file__).parent / "embedded"
 
 
@@ -23,7 +23,7 @@ class Located:
         task: a task's name or file.
         path: a folder, or a name on the hub.
         format: how the model was trained to be prompted on this task; the defaults where nothing is known.
-        settings: of the task; where they were not given, those that the model was trained with.
+        settings: of the task; the caller's, over those that the model was trained with.
     """
 
     task: str
@@ -87,60 +87,63 @@ class ResolvedModel:
 
 
 def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located:
-    """Find a model: "embedded", the folder of a finished run, that of a model, or a name on the hub.
-
-    Paths that exist are made absolute, so that what is written down holds anywhere.
+    """Find a model, and what it was trained on. Paths that exist become absolute, so that records of them stay valid.
 
     Args:
-        model: what to find.
-        task: what it is to be asked; by default what it was trained on.
+        model: "embedded", the folder of a finished run or of a model, or a name on the hub.
+        task: a task's name or file; by default what the model was trained on.
         settings: of the task.
     """
     if task is None and model == EMBEDDED:
-        raise InputError("task must be given for the embedded model: there is one for each")
-    name = find(task).name if task is not None else ""  # refuses what is not a task
-    path = embedded(name, **settings) if model == EMBEDDED else model
-    if is_run(path):
-        run = RunFolder(Path(path))
-        if run.engine() == "verl":
-            raise InputError(
-                f"{model}: verl's checkpoints are to be merged first: python -m verl.model_merger merge --backend fsdp "
-                f"--local_dir {run.checkpoints}/global_step_N/actor --target_dir merged; then give merged"
-            )
-        if not run.finished:
-            raise InputError(f"{model}: this run is not finished; go on with it by vpo train --resume {model}")
-        path = str(run.model)
-    found = format_of(path)
+        raise InputError("task must be given for the embedded model: each task has its own")
+    name = None if task is None else find(task).name  # refuses what is not a task
+    path = embedded(str(name), **settings) if model == EMBEDDED else _in_run(model)
+    trained = format_of(path)
     if task is None:
-        if found is None and not Path(path).exists():
-            raise InputError(f"{model}: there is no such folder; if it is a model's name on the hub, give a task too")
-        if found is None:
-            raise InputError(f"task must be given for {model}: there is no vpo.json that names one")
-        task, name = found.task, found.task_name
-    if found is not None and found.task_name != name:
-        found = None  # it was trained on another
-    known = {**(found.task_settings if found else {}), **settings}
+        if trained is None and not Path(path).exists():
+            raise InputError(f"{model}: no such folder; for a model's name on the hub, give a task too")
+        if trained is None:
+            raise InputError(f"task must be given for {model}: it has no vpo.json that names one")
+        task, name = trained.task, trained.task_name
+    if trained is not None and trained.task_name != name:
+        trained = None  # of another task
+    task = absolute(task) if task.endswith(".py") else task
+    settings = {**(trained.task_settings if trained else {}), **settings}
     for setting in find(task).files:
-        if setting in known:
-            known[setting] = absolute(known[setting])
-    where = absolute(task) if task.endswith(".py") else task
-    return Located(where, absolute(path), found or PromptFormat(task=where), known)
+        if setting in settings:
+            settings[setting] = absolute(settings[setting])
+    return Located(task, absolute(path), trained or PromptFormat(task=task), settings)
 
 
 def absolute(path: str) -> str:
-    """Return a path that exists as an absolute one, anything else as it is."""
+    """A path that exists as an absolute one, anything else as it is."""
     return str(Path(path).absolute()) if Path(path).exists() else path
 
 
 def embedded(task: str, **settings: Any) -> str:
-    """Return the folder of the policy that is shipped for a task, such as maze with size=9."""
+    """The folder of the policy that ships for a task, such as maze with size=9."""
     name = task
     if task == "maze":
         get(task, **settings)  # refuses what no maze has
         name = f"maze-{settings.get('size', 9)}"
     folder = SHIPPED / name
     if not folder.is_dir():
-        there = ", ".join(sorted(path.name for path in SHIPPED.glob("*") if path.is_dir()))
-        more = "vpo policy build makes one" if task == "maze" else "give a model"
-        raise InputError(f"no policy is shipped for {name}: there are {there}; {more}")
+        shipped = ", ".join(sorted(path.name for path in SHIPPED.glob("*") if path.is_dir()))
+        advice = "vpo policy build makes one" if task == "maze" else "give a model"
+        raise InputError(f"no policy is shipped for {name}: there are {shipped}; {advice}")
     return str(folder)
+
+
+def _in_run(model: str) -> str:
+    """The trained model in the folder of a finished run; anything else as it is."""
+    if not is_run(model):
+        return model
+    run = RunFolder(Path(model))
+    if run.engine() == "verl":
+        raise InputError(
+            f"{model}: verl's checkpoints must be merged first: python -m verl.model_merger merge --backend fsdp "
+            f"--local_dir {run.checkpoints}/global_step_N/actor --target_dir merged; then give merged"
+        )
+    if not run.finished:
+        raise InputError(f"{model}: this run is not finished; resume it with vpo train --resume {model}")
+    return str(run.model)

@@ -1,4 +1,4 @@
-"""The small policy for maze: its vocabulary, its shape, and the demonstrations that it first learns from."""
+"""The small policy for maze: its vocabulary, its shape, and the demonstrations that it learns from."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from vpo.util.errors import InputError
 MOST_ANSWERS = 8
 NUMBERS = range(1, MOST_ANSWERS + 1)
 TAGS = ["<answer>", "</answer>", *(f"<{end}answer_{number}>" for number in NUMBERS for end in ("", "/"))]
-SIGNS = [*"#.SEGDLBUR0123456789X >", "\n"]
-# The prompt, as the task's compact form writes it, then a sign that the answer begins.
+CHARACTERS = [*"#.SEGDLBUR0123456789X >", "\n"]
+# The prompt, in the task's compact form, then a character that begins the answer.
 TEMPLATE = "{{ messages[-1]['content'] }}{% if add_generation_prompt %}>{% endif %}"
 TRAINING_SEED = 7  # of mazes that no split has
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a policy: layers, width, heads."""
+    """The size of a policy."""
 
     layers: int
     width: int
@@ -39,12 +39,12 @@ SHAPES = {7: Shape(3, 96, 3), 9: Shape(4, 128, 4), 13: Shape(4, 192, 6)}
 
 
 def make_tokenizer() -> Any:
-    """Return a tokenizer with a token for each sign of a maze and each answer tag."""
+    """A tokenizer with a token for each character of a maze and each answer tag."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    words = ["<pad>", "<eos>", "<unk>", *SIGNS, *TAGS]
-    tokenizer = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="<unk>"))
+    words = ["<pad>", "<eos>", "<unk>", *CHARACTERS, *TAGS]
+    tokenizer = Tokenizer(models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"</?answer(_[1-8])?>|[\s\S]"), "isolated")
     tokenizer.decoder = decoders.Fuse()
     fast = PreTrainedTokenizerFast(
@@ -55,7 +55,7 @@ def make_tokenizer() -> Any:
 
 
 def shape_for(size: int, width: int | None = None) -> Shape:
-    """Return the shape of the policy for a size of maze, with heads of 32 where another width is wanted."""
+    """The shape of the policy for a size of maze; another width has heads of 32."""
     shape = SHAPES.get(size, SHAPES[13])
     if width is None:
         return shape
@@ -65,7 +65,7 @@ def shape_for(size: int, width: int | None = None) -> Shape:
 
 
 def make_model(shape: Shape, vocabulary: int) -> Any:
-    """Return a Qwen3 model with random weights."""
+    """A Qwen3 model with random weights."""
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     return Qwen3ForCausalLM(
@@ -88,7 +88,7 @@ def make_model(shape: Shape, vocabulary: int) -> Any:
 
 
 def prompt_format(size: int, *, goals: bool) -> PromptFormat:
-    """Return how the policy is asked, and whether it can be told a weighting."""
+    """How the policy is prompted; with `goals` it can read a weighting in its prompt."""
     task = MazeTask(size=size, compact=True)
     return PromptFormat(
         task=task.name,

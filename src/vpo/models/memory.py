@@ -1,12 +1,12 @@
-"""The memory of the GPU."""
+"""GPU memory."""
 
 import gc
 
 
 def free_gpu() -> None:
-    """Give back the memory of the GPU that this process holds and no longer uses, to others that need it."""
+    """Return the GPU memory that this process has allocated and no longer uses, so that other processes can use it."""
     import torch
 
     if torch.cuda.is_available():
-        gc.collect()  # a trainer and its model hold each other
+        gc.collect()  # a trainer and its model refer to each other
         torch.cuda.empty_cache()

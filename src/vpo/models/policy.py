@@ -1,4 +1,4 @@
-"""Policies: models and their tokenizers, by path, by name on the hub, or shipped inside this package."""
+"""Policies: language models with their tokenizers."""
 
 import warnings
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any
 
 from vpo.util.errors import InputError, one_line
 
-TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.tiktoken")  # one of them is in every folder with a tokenizer
+TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.tiktoken")  # a folder with a tokenizer has one of them
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A causal language model with its tokenizer, ready to write.
+    """A causal language model with its tokenizer, ready to be sampled from.
 
     Attributes:
         path: where it was loaded from.
@@ -41,19 +41,18 @@ def load(path: str, *, precision: str | None = None) -> Policy:
     if folder.exists() and not (folder / "config.json").is_file():
         raise InputError(f"{path}: this is not the folder of a model: it has no config.json")
     if not folder.exists() and (path.startswith((".", "/", "~")) or path.count("/") > 1):  # no name on the hub
-        raise InputError(f"{path}: there is no such folder (of a model)")
-    if folder.exists() and not any(each for sign in TOKENIZER_FILES for each in folder.glob(sign)):
-        raise InputError(f"{path}: there is no tokenizer in it, such as tokenizer.json")
+        raise InputError(f"{path}: no such folder")
+    if folder.exists() and not any(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
+        raise InputError(f"{path}: this folder has no tokenizer, such as tokenizer.json")
     on_gpu = torch.cuda.is_available()
     precision = precision or ("bfloat16" if on_gpu else "float32")
     try:
         model = AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, precision))
         tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
     except (OSError, ValueError) as error:
-        reason = one_line(error)
-        raise InputError(f"{path}: the model cannot be loaded ({reason})") from None
+        raise InputError(f"{path}: the model cannot be loaded ({one_line(error)})") from None
     if tokenizer.chat_template is None:
-        raise InputError(f"{path}: the tokenizer has no chat template, with which prompts are written")
+        raise InputError(f"{path}: the tokenizer has no chat template to render prompts with")
     _check_end(tokenizer, path)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -61,11 +60,11 @@ def load(path: str, *, precision: str | None = None) -> Policy:
 
 
 def _check_end(tokenizer: Any, path: str) -> None:
-    """Warn of a tokenizer that ends completions otherwise than the chat template ends answers."""
+    """Warn of a tokenizer whose end-of-sequence token is not the one that ends an answer in the chat template."""
     turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "ANSWER"}]
     try:
         _, answer, after = tokenizer.apply_chat_template(turns, tokenize=False).rpartition("ANSWER")
-    except Exception:  # a template may refuse such turns; it is asked for prompts alone
+    except Exception:  # a template may refuse such turns; only prompts are rendered with it
         return
     end = after.strip()
     if answer and end and not end.startswith(tokenizer.eos_token or ""):

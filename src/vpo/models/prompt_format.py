@@ -1,4 +1,4 @@
-"""The prompt format of a trained model, saved beside it, so that anybody can ask it as it was trained to be asked."""
+"""The prompt format of a trained model, saved beside it: how to prompt it as it was prompted in training."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -9,23 +9,23 @@ from vpo.util.errors import InputError
 from vpo.util.files import write_json
 
 FILE = "vpo.json"
-MAX_TOKENS = 256  # where nothing is known of a model
+MAX_TOKENS = 256  # of an answer, where nothing is known of a model
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptFormat:
-    """How a model is asked.
+    """How a model is prompted.
 
     Attributes:
         task: whose problems it was trained on, a name or a file.
         task_name: its name.
         task_settings: of the task.
         answers: m, how many answers a prompt asks for.
-        max_tokens: room for each answer; None where nothing is known.
-        most_answers: how many it can be asked for; None where there is no bound.
-        target: w*, objective → weight, what it was trained for; None where that is the task's own.
+        max_tokens: token budget of each answer; None where nothing is known.
+        most_answers: the largest m that the model supports; None where there is no bound.
+        target: w*, objective → weight, that it was trained for; None for the task's own.
         target_in_prompt: whether a prompt states the weighting.
-        reads_target: whether it can: a small policy that never saw one cannot.
+        reads_target: whether the model can read a weighting: a small policy that never saw one cannot.
         example: a prompt, as chat messages.
     """
 
@@ -41,7 +41,7 @@ class PromptFormat:
     example: list[dict[str, str]] = field(default_factory=list)
 
     def check_answers(self, answers: int) -> None:
-        """Refuse more answers than the model can be asked for."""
+        """Refuse more answers than the model supports."""
         if self.most_answers is not None and answers > self.most_answers:
             raise InputError(f"answers must be at most {self.most_answers} for this model, not {answers}")
 
@@ -51,7 +51,7 @@ class PromptFormat:
 
 
 def format_of(folder: str | Path) -> PromptFormat | None:
-    """Return the prompt format of the model in a folder, or None where it has none."""
+    """The prompt format of the model in a folder; None where it has none."""
     path = Path(folder) / FILE
     if not path.is_file():
         return None

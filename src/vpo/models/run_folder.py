@@ -1,4 +1,4 @@
-"""Run folders, as those read them that did not train them: `vpo.training.runs` has the whole layout."""
+"""What can be read of a run folder without training: `vpo.training.runs` has the whole layout."""
 
 import json
 import tomllib
@@ -28,21 +28,21 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether training came to its end."""
+        """Whether all steps are done: the model is saved last."""
         return self.model.is_dir()
 
     def engine(self) -> str:
-        """Return what trains the run, "trl" or "verl"."""
+        """What trains the run, "trl" or "verl"."""
         settings = tomllib.loads((self.folder / CONFIG).read_text(encoding="utf-8"))
         return str(settings.get("engine", "trl"))
 
     def notes(self) -> dict[str, Any]:
-        """Return what `run.json` holds, nothing where there is none."""
+        """The contents of `run.json`; empty where there is none."""
         path = self.folder / NOTES
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         return facts
 
 
 def is_run(folder: str | Path) -> bool:
-    """Return whether a folder is that of a run."""
+    """Whether a folder is that of a run."""
     return (Path(folder) / CONFIG).is_file()

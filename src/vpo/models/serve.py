@@ -1,7 +1,6 @@
-"""A trained model behind an OpenAI-compatible endpoint: `transformers serve` or vLLM, told what they need to know."""
+"""A trained model behind an OpenAI-compatible endpoint: `transformers serve` or vLLM in a process of its own."""
 
 import ctypes
-import importlib.util
 import json
 import os
 import shutil
@@ -18,40 +17,39 @@ from pathlib import Path
 
 from vpo.models.locate import Located
 from vpo.util.errors import InputError
+from vpo.util.packages import check_installed
 
-GENERATORS = {"transformers": "fastapi", "vllm": "vllm"}  # and a package that tells whether they can run
-STARTING = 600.0  # seconds for a server to load a model
-ENDING = 10.0
+GENERATORS = {"transformers": ("fastapi", "serve"), "vllm": ("vllm", None)}  # the package that each needs, its extra
+START_TIMEOUT = 600.0  # seconds for a server to load a model
+STOP_TIMEOUT = 10.0  # seconds for it to end
 PR_SET_PDEATHSIG = 1  # of prctl
 
 
 def serve(located: Located, name: str, generator: str, host: str, port: int, ready: Callable[[], None]) -> int:
-    """Serve a model until somebody stops it, and return the exit code of the server.
+    """Serve a model until the server ends or is stopped; the result is its exit code, 130 where it was stopped.
 
     Args:
         located: the model.
-        name: by which it is asked for.
-        generator: what answers, "transformers" or "vllm".
+        name: that requests give for the model.
+        generator: what samples, "transformers" or "vllm".
         host: to listen on.
         port: to listen on.
-        ready: called once the server answers.
+        ready: called once the server responds.
     """
     if generator not in GENERATORS:
         raise InputError(f"generator must be {' or '.join(GENERATORS)}, not {generator!r}")
-    if importlib.util.find_spec(GENERATORS[generator]) is None:
-        wanted = "'vpo[serve]'" if generator == "transformers" else "vllm"
-        raise InputError(f"generator {generator} needs packages that are not here: pip install {wanted}")
+    package, extra = GENERATORS[generator]
+    check_installed(package, f"generator {generator}", extra=extra)
     _check_port(host, port)
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / name
-        _sampling_copy(Path(located.path), folder)
+    with tempfile.TemporaryDirectory() as parent:
+        _link_with_sampling(Path(located.path), Path(parent) / name)
         process = subprocess.Popen(
-            _command(generator, name, host, port), cwd=place, env=_environment(), preexec_fn=_end_with_parent
+            _command(generator, name, host, port), cwd=parent, env=_environment(), preexec_fn=_end_with_parent
         )
         for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, _stop)
+            signal.signal(number, _interrupt)
         try:
-            if _answers(process, host, port):
+            if _is_up(process, host, port):
                 ready()
             return process.wait()
         except KeyboardInterrupt:
@@ -59,18 +57,18 @@ def serve(located: Located, name: str, generator: str, host: str, port: int, rea
         finally:
             process.terminate()
             try:
-                process.wait(ENDING)
+                process.wait(STOP_TIMEOUT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
 
 
-def _stop(number: int, frame: object) -> None:
+def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
 def _end_with_parent() -> None:
-    """Let the system end the server should this process be killed, where it can."""
+    """Let Linux end the server if this process is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -84,13 +82,13 @@ def _check_port(host: str, port: int) -> None:
         raise InputError(f"cannot listen on {host}:{port} ({error}): choose another with --port") from None
 
 
-def _sampling_copy(model: Path, folder: Path) -> None:
-    """Link the files of a model into a folder, with settings under which a server samples.
+def _link_with_sampling(model: Path, folder: Path) -> None:
+    """Make a folder of links to the files of a model, with a generation config that says `do_sample`.
 
-    A server takes whether to sample from the model, and not from who asks; most models do not say.
+    A server takes that from the model, not from a request, and most models do not have it.
     """
     if not model.is_dir():
-        raise InputError(f"{model}: there is no such folder (of a model): serve one that is on this disk")
+        raise InputError(f"{model}: no such folder: serve a model that is on this disk")
     folder.mkdir()
     for file in model.absolute().iterdir():
         if file.name != "generation_config.json":
@@ -101,32 +99,32 @@ def _sampling_copy(model: Path, folder: Path) -> None:
 
 
 def _command(generator: str, name: str, host: str, port: int) -> list[str]:
-    where = ["--host", host, "--port", str(port)]
+    address = ["--host", host, "--port", str(port)]
     if generator == "vllm":
-        return [_program("vllm"), "serve", f"./{name}", "--served-model-name", name, *where]
+        return [_program("vllm"), "serve", f"./{name}", "--served-model-name", name, *address]
     import torch
 
     # bf16 products crash some CPUs.
-    there = [] if torch.cuda.is_available() else ["--device", "cpu", "--dtype", "float32"]
-    return [_program("transformers"), "serve", name, *there, *where]
+    device = [] if torch.cuda.is_available() else ["--device", "cpu", "--dtype", "float32"]
+    return [_program("transformers"), "serve", name, *device, *address]
 
 
 def _program(name: str) -> str:
-    """Return the path of a program of this Python's environment, or else of the user's."""
+    """The path of a program: of this Python's environment, or else on PATH."""
     beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.is_file() else shutil.which(name)
-    if found is None:
-        raise InputError(f"there is no program {name!r} here")
-    return found
+    path = str(beside) if beside.is_file() else shutil.which(name)
+    if path is None:
+        raise InputError(f"no program {name!r} on PATH")
+    return path
 
 
 def _environment() -> dict[str, str]:
     return {**os.environ, "HF_HUB_OFFLINE": "1"}
 
 
-def _answers(process: "subprocess.Popen[bytes]", host: str, port: int) -> bool:
-    """Wait until a server answers; return whether it does."""
-    deadline = time.monotonic() + STARTING
+def _is_up(process: "subprocess.Popen[bytes]", host: str, port: int) -> bool:
+    """Wait until a server responds; False where it ends first, or not in time."""
+    deadline = time.monotonic() + START_TIMEOUT
     while time.monotonic() < deadline and process.poll() is None:
         try:
             with urllib.request.urlopen(f"http://{host}:{port}/health", timeout=5):

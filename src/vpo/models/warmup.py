@@ -1,13 +1,14 @@
-"""Warm-up: teaches a model to write sets in their tags, before it is trained to write good ones.
+"""Warm-up: supervised fine-tuning that teaches a model the format of sets, before RL teaches it to write good ones.
 
-A model that cannot do the task yet learns single gold answers first (`single_steps`), and goes on beside the sets.
+A model that cannot do the task yet learns single gold answers first (`single_steps`). Then half of the examples are
+sets and half are single answers, so that it does not forget them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from vpo.util.settings import SEEDS, check_settings, setting
 
 DEMONSTRATIONS, OWN = "demonstrations", "own"  # sources
 PROBED = 32  # problems on which the format is tried, before and after
+
+SetOfAnswers: TypeAlias = tuple[Any, list[str]]  # a problem, and a set of answers to learn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,50 +62,65 @@ class Warmup:
 
 
 def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Path, warmup: Warmup) -> dict[str, Any]:
-    """Fine-tune a model on sets, save it in a new folder, and return what was done."""
+    """Fine-tune a model on sets, and save it in a new folder.
+
+    The result has `sets` (how many were made), `left_out` (examples over the token budget), `sets_that_repeat` (the
+    share of sets with an answer twice), `loss` (as training logged it), and `readable_before` and `readable_after`.
+
+    Args:
+        model: "embedded", a run, a folder, or a name on the hub.
+        task_name: a task's name or file.
+        settings: of the task.
+        out: the new folder.
+        warmup: what to learn, and for how long.
+    """
     from transformers import set_seed
 
     start = locate(model, task_name, settings).resolve(answers=warmup.answers, max_tokens=warmup.max_tokens)
-    task = start.task
-    if Path(out).exists():
-        raise InputError(f"{out}: there is something already, and nothing is overwritten")
-    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    task, out = start.task, Path(out)
+    if out.exists():
+        raise InputError(f"{out} exists: choose another folder")
+    out.parent.mkdir(parents=True, exist_ok=True)
     problems = _some(task, "train", warmup.set_problems, warmup.seed)
     policy = load(start.path, precision="float32")
     set_seed(warmup.seed)
     before = readable(policy, task, warmup)
-    golds = _singles(policy, task) if warmup.single_steps else []
+    golds = _gold_examples(policy, task) if warmup.single_steps else []
     singles = _fitting(golds, warmup.max_tokens)
-    with disk_full(Path(out).parent, hint="make room, and warm up again"), new_folder(Path(out)) as folder:
+    with disk_full(out.parent, hint="free disk space, and warm up again"), new_folder(out) as folder:
         losses = _learn(policy, singles, folder, warmup, warmup.single_steps) if singles else []
-        sets = _sets(policy, task, problems, warmup) if warmup.set_steps else []
-        asked = [
-            encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets
-        ]
-        # The model's own were written in that room.
-        rows = asked if warmup.source == OWN else _fitting(asked, warmup.answers * warmup.max_tokens)
-        taught = len(rows)
-        rows += Random(f"kept singles {warmup.seed}").sample(singles, min(len(rows), len(singles)))
-        repeated = [any(duplicates(answers, task.normal_form)) for _, answers in sets]
-        losses += _learn(policy, rows, folder, warmup, warmup.set_steps) if warmup.set_steps else []
+        sets = _make_sets(policy, task, problems, warmup) if warmup.set_steps else []
+        examples = _set_examples(policy, task, sets, warmup)
+        kept = Random(f"kept singles {warmup.seed}").sample(singles, min(len(examples), len(singles)))
+        losses += _learn(policy, examples + kept, folder, warmup, warmup.set_steps) if warmup.set_steps else []
         after = readable(policy, task, warmup)
         policy.model.save_pretrained(folder)
         policy.tokenizer.save_pretrained(folder)
         start.trained_format(task.ask(problems[0], warmup.answers)).save(folder)
+    repeating = sum(any(duplicates(answers, task.normal_form)) for _, answers in sets)
     return {
         "sets": len(sets),
-        "left_out": len(golds) - len(singles) + len(sets) - taught,
-        "sets_that_repeat": sum(repeated) / max(1, len(repeated)),
+        "left_out": len(golds) - len(singles) + len(sets) - len(examples),
+        "sets_that_repeat": repeating / max(1, len(sets)),
         "loss": losses,
         "readable_before": before,
         "readable_after": after,
     }
 
 
-def _learn(policy: Policy, rows: Sequence[Example], folder: Path, warmup: Warmup, steps: int) -> list[float]:
-    """Train a model on examples, and return the loss as it went down."""
-    if len(rows) < warmup.batch:
-        raise InputError(f"batch must be at most {len(rows)}, the examples that there are, not {warmup.batch}")
+def readable(policy: Policy, task: Task[Any], warmup: Warmup) -> float:
+    """The share of answers that can be parsed, when prompts ask for sets."""
+    prompts = [task.ask(problem, warmup.answers) for problem in _some(task, "train", PROBED, warmup.seed)]
+    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.max_tokens * warmup.answers, seed=warmup.seed)
+    sets = [task.parse(each.text, warmup.answers) for each in complete(policy, prompts, sampling)]
+    parsed = [answer is not None and task.normal_form(answer) is not None for answers in sets for answer in answers]
+    return sum(parsed) / len(parsed)
+
+
+def _learn(policy: Policy, examples: Sequence[Example], folder: Path, warmup: Warmup, steps: int) -> list[float]:
+    """Fine-tune a policy in place; the result is the loss, as it was logged."""
+    if len(examples) < warmup.batch:
+        raise InputError(f"batch must be at most {len(examples)}, the number of examples, not {warmup.batch}")
     schedule = Schedule(
         steps=steps,
         batch=warmup.batch,
@@ -111,89 +129,83 @@ def _learn(policy: Policy, rows: Sequence[Example], folder: Path, warmup: Warmup
         seed=warmup.seed,
     )
     policy.model.train()
-    losses = fine_tune(policy.model, policy.tokenizer, rows, folder, schedule)
+    losses = fine_tune(policy.model, policy.tokenizer, examples, folder, schedule)
     policy.model.eval()
     return losses
 
 
-def _singles(policy: Policy, task: Task[Any]) -> list[Example]:
-    """Return the gold answers of all problems, as single ones."""
+def _gold_examples(policy: Policy, task: Task[Any]) -> list[Example]:
+    """A single gold answer of each problem."""
     random = Random("single demonstrations")
-    rows = []
+    examples = []
     for problem in task.problems("train"):
         (gold,) = task.demonstrations(problem, 1, random)
-        rows.append(encode(policy.tokenizer, task.ask(problem, 1), write([gold]) if task.wraps_single else gold))
-    return rows
+        examples.append(encode(policy.tokenizer, task.ask(problem, 1), write([gold]) if task.wraps_single else gold))
+    return examples
 
 
-def _fitting(rows: list[Example], room: int) -> list[Example]:
-    """Return the examples whose completions fit: what is learned and does not would be cut off whenever it is drawn."""
-    fitting = [row for row in rows if len(row[0]) - row[1] <= room]
-    if rows and not fitting:
-        shortest = min(len(tokens) - prompt for tokens, prompt in rows)
-        raise InputError(f"no gold answer fits into {room} tokens, the shortest has {shortest}: raise max_tokens")
+def _set_examples(policy: Policy, task: Task[Any], sets: Sequence[SetOfAnswers], warmup: Warmup) -> list[Example]:
+    """Sets as examples, less demonstrations over the token budget; the model's own answers were sampled within it."""
+    examples = [
+        encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets
+    ]
+    return examples if warmup.source == OWN else _fitting(examples, warmup.answers * warmup.max_tokens)
+
+
+def _fitting(examples: list[Example], max_tokens: int) -> list[Example]:
+    """The examples within a token budget: a model that learns longer ones would be cut off when it is sampled."""
+    fitting = [example for example in examples if example.completion_length <= max_tokens]
+    if examples and not fitting:
+        shortest = min(example.completion_length for example in examples)
+        raise InputError(f"no gold answer fits into {max_tokens} tokens, the shortest has {shortest}: raise max_tokens")
     return fitting
 
 
-def readable(policy: Policy, task: Task[Any], warmup: Warmup) -> float:
-    """Return the share of the answers, asked for as sets, that can be read."""
-    prompts = [task.ask(problem, warmup.answers) for problem in _some(task, "train", PROBED, warmup.seed)]
-    sampling = Sampling(temperature=1.0, max_new_tokens=warmup.max_tokens * warmup.answers, seed=warmup.seed)
-    found = [task.parse(each.text, warmup.answers) for each in complete(policy, prompts, sampling)]
-    read = [answer is not None and task.normal_form(answer) is not None for answers in found for answer in answers]
-    return sum(read) / len(read)
-
-
-def _sets(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:
-    """Return problems, each with a set of answers to learn."""
-    if warmup.source == DEMONSTRATIONS:
-        return _demonstrated(task, problems, warmup)
-    return _own(policy, task, problems, warmup)
-
-
-def _demonstrated(task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:
+def _make_sets(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[SetOfAnswers]:
+    if warmup.source == OWN:
+        return _own(policy, task, problems, warmup)
     random = Random(f"warm-up {warmup.seed}")
     return [(problem, task.demonstrations(problem, warmup.answers, random)) for problem in problems]
 
 
-def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[tuple[Any, list[str]]]:
-    """Return sets of the best different answers that the model gave one at a time, in any order.
+def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[SetOfAnswers]:
+    """Sets of the best different ones of 2m single answers of the model to each problem, in random order.
 
-    Problems with too few are left out.
+    Problems with fewer than m different answers are left out.
     """
-    draws = 2 * warmup.answers
-    prompts = [task.ask(problem, 1) for problem in problems for _ in range(draws)]
+    samples = 2 * warmup.answers
+    repeated = [problem for problem in problems for _ in range(samples)]
     sampling = Sampling(temperature=1.0, max_new_tokens=warmup.max_tokens, seed=warmup.seed)
-    found = [task.parse(each.text, 1)[0] for each in complete(policy, prompts, sampling)]
-    vectors = task.score_all([problem for problem in problems for _ in range(draws)], found)
-    drawn = list(zip(found, vectors, strict=True))
+    completions = complete(policy, [task.ask(problem, 1) for problem in repeated], sampling)
+    answers = [task.parse(each.text, 1)[0] for each in completions]
+    scored = list(zip(answers, task.score_all(repeated, answers), strict=True))
     random = Random(f"own answers {warmup.seed}")
-    sets, read = [], 0
-    for place, problem in enumerate(problems):
-        its_own = drawn[place * draws : (place + 1) * draws]
+    sets, parsed = [], 0
+    for index, problem in enumerate(problems):
+        scored_here = scored[index * samples : (index + 1) * samples]
         weights_D = weights_for(task.target, task.names_of(problem))
         # Text that is no answer would count as a different one, and be learned.
-        worth = {
+        scores = {
             answer: float(weights_D @ np.asarray(vector))
-            for answer, vector in its_own
+            for answer, vector in scored_here
             if answer is not None and vector is not None and task.normal_form(answer) is not None
         }
-        read += sum(answer in worth for answer, _ in its_own)
-        ordered = sorted(worth, key=worth.__getitem__, reverse=True)
-        repeated = duplicates(ordered, task.normal_form)
-        different = [answer for answer, again in zip(ordered, repeated, strict=True) if not again]
+        parsed += sum(answer in scores for answer, _ in scored_here)
+        ordered = sorted(scores, key=scores.__getitem__, reverse=True)
+        repeats = duplicates(ordered, task.normal_form)
+        different = [answer for answer, repeat in zip(ordered, repeats, strict=True) if not repeat]
         if len(different) >= warmup.answers:
             sets.append((problem, random.sample(different[: warmup.answers], warmup.answers)))
     if not sets:
         raise InputError(
-            f"no problem has {warmup.answers} different answers of the model's own, {read / len(found):.0%} of whose "
-            f"single answers could be read: learn from the task's {DEMONSTRATIONS}, or raise max_tokens"
+            f"no problem has {warmup.answers} different answers of the model's own, {parsed / len(answers):.0%} of "
+            f"whose single answers could be read: learn from the task's {DEMONSTRATIONS}, or raise max_tokens"
         )
     return sets
 
 
 def _some(task: Task[Any], split: str, count: int, seed: int) -> Sequence[Any]:
-    """Return problems drawn from a split; where it has no more, as many as there can be."""
+    """A random sample of the problems of a split; all of them if it has fewer, and no more can be made."""
     problems = list(task.problems(split))
     if count < len(problems):
         return Random(f"problems {seed}").sample(problems, count)

@@ -90,7 +90,7 @@ def test_a_run_is_written_checked_and_launched(tmp_path, capsys):
     assert main(["train", "--resume", str(out)]) == 0  # it is not launched again
     assert len((tmp_path / "called").read_text().splitlines()) == 3
     assert main(["eval", str(out)]) == 2
-    assert "verl's checkpoints are to be merged first: python -m verl.model_merger" in capsys.readouterr().err
+    assert "verl's checkpoints must be merged first: python -m verl.model_merger" in capsys.readouterr().err
 
 
 def test_verl_is_checked_where_it_is_launched(tmp_path, monkeypatch):
