@@ -54,8 +54,7 @@ class Lead(Method):
         others_G = [np.delete(values_GM, g, axis=0).max() for g in range(len(values_GM))]
         return values_GM - np.asarray(others_G)[:, None]
 
-    def advantages(self, group: Group):
+    def advantages(self, rewards, group: Group):
         """Centred, and scaled to 1."""
-        rewards_GM = self.rounded_rewards(group)
-        centred_GM = rewards_GM - rewards_GM.mean(axis=0)
+        centred_GM = rewards - rewards.mean(axis=0)
         return centred_GM / max(np.abs(centred_GM).max(), 1e-4)

@@ -15,7 +15,7 @@ from tests.engines.training import G, P, assert_advantages, by_token, run_traine
 from tests.tasks import ragged
 from vpo import advantages
 from vpo.engines.answer_trainer import AnswerTrainer
-from vpo.engines.trl import grpo_config
+from vpo.engines.trl import grpo_config, reward_function
 from vpo.engines.verl.advantages import read_rollout, rollout_advantages
 from vpo.engines.verl.export import Export, read_export, write_export
 from vpo.engines.verl.fitting import ACTOR, check_stock, fitting
@@ -63,6 +63,21 @@ def test_the_advantages_of_verl_by_hand(method, sets, expected, tmp_path):
     result = rollout_advantages(export.reward(None), [rollouts[index] for index in order], len(rollouts), step=1)
     np.testing.assert_allclose(result[order][:-1], expected, atol=1e-6)
     assert not result[order][-1].any()
+
+
+def test_a_group_with_one_known_reward_has_no_advantage():
+    """The method is never asked for the rewards of a group that is too small for it."""
+
+    def score(answer):
+        return None if answer == "?" else [float(answer)]
+
+    texts = [["1", "0"], ["?", "1"], ["0", "1"], ["0.5", "0"]]
+    reward = reward_function(None, Lead(), score=score, objectives=["x"], group=2)
+    result = reward.score([{"prompt": "p"}] * 4, [write(each) for each in texts])
+    assert result.rewards[:2] == [None, None]
+    # v: (0, 1), (1/2, 0). The best of the other: 1/2, 1. Rewards: (−1/2, 1/2), (−1/2, −1).
+    assert result.rewards[2:] == [0, -0.75]
+    np.testing.assert_allclose(result.advantages_BM, [[0, 0], [0, 0], [0, 1], [0, -1]])
 
 
 def test_what_trainers_are_configured_with(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 from vpo.core.types import Floats
 from vpo.methods import Method
 from vpo.methods.batch import Batch
-from vpo.methods.compute import batch_advantages
+from vpo.methods.compute import batch_advantages, batch_rewards
 
 
 @dataclass(frozen=True)
@@ -91,17 +91,18 @@ class GroupedBatch:
         )
         return cls(len(vectors), [group.indices for group in known], replace(batch, groups=stated))
 
-    def advantages(self, method: Method) -> Floats:
-        """(B,), or (B, M) with `per_answer`; 0 where a reward is not known."""
-        return self._in_order(batch_advantages(method, self.batch), 0.0)
+    def compute(self, method: Method) -> tuple[Floats, Floats]:
+        """Rewards and advantages, (B,) each, or (B, M) with `per_answer`.
 
-    def rewards(self, method: Method) -> Floats:
-        """(B,), or (B, M) with `per_answer`; NaN where a reward is not known."""
-        known_PG = self.batch.known_PG
-        rewards = np.full((*known_PG.shape, *((self.batch.answers,) if method.per_answer else ())), np.nan)
-        for p, group in enumerate(self.batch.groups):
-            rewards[p, known_PG[p]] = method.rounded_rewards(group)
-        return self._in_order(rewards, np.nan)
+        Where a reward is not known, or its group is too small for the method, it is NaN and the advantage 0.
+        """
+        by_group = batch_rewards(method, self.batch)
+        advantages = batch_advantages(method, self.batch, by_group)
+        rewards = np.full(advantages.shape, np.nan)
+        for p, group_rewards in enumerate(by_group):
+            if group_rewards is not None:
+                rewards[p, self.batch.known_PG[p]] = group_rewards
+        return self._in_order(rewards, np.nan), self._in_order(advantages, 0.0)
 
     def _in_order(self, values: Floats, missing: float) -> Floats:
         """Values of groups, (P, G, …), by position in the batch, (B, …)."""

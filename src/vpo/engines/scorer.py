@@ -3,6 +3,7 @@
 `RewardScorer.score` returns all that a trainer needs of a batch as one value. Every engine is built on it.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -95,10 +96,7 @@ class RewardScorer:
         with joined():
             everything = Slice.joined(slices)
             rewards, advantages = self._rewards(everything, size, caller.step)
-            batch = ScoredBatch(everything.parsed, everything.vectors, rewards, group_indices(everything.rows, size))
-            means = metrics(batch, self.objectives, self.target_of)
-            if everything.truncated:
-                means["truncated"] = mean(everything.truncated)
+            means = self._means(everything, rewards, size)
             start = 0 if alone else sum(len(each.rows) for each in slices[: caller.process_index])
             mine = slice(start, start + len(rows))
             batch = ScoredBatch(own.parsed, own.vectors, rewards[mine], group_indices(own.rows, size))
@@ -175,13 +173,12 @@ class RewardScorer:
         if grouped is None:
             zeros = np.zeros((len(scored.rows), self.method.answers))
             return [None] * len(scored.rows), zeros if self.method.per_answer else None
-        advantages = grouped.advantages(self.method)
-        rewards = grouped.rewards(self.method).mean(axis=1) if self.method.per_answer else advantages
-        known = [
-            None if vectors is None else reward
-            for vectors, reward in zip(scored.vectors, rewards.tolist(), strict=True)
-        ]
-        return known, advantages if self.method.per_answer else None
+        rewards, advantages = grouped.compute(self.method)
+        if self.method.per_answer:
+            return [None if math.isnan(each) else each for each in rewards.mean(axis=1).tolist()], advantages
+        # A trainer that only subtracts the mean takes the advantage as the reward.
+        pairs = zip(advantages.tolist(), scored.vectors, strict=True)
+        return [None if vectors is None else advantage for advantage, vectors in pairs], None
 
     def _rewards_of_rollouts(self, scored: Slice, step: int) -> list[float | None]:
         """The reward of each completion, which depends on that completion alone: all of one shape in one call."""
@@ -199,6 +196,11 @@ class RewardScorer:
             for index, reward in zip(indices, self.method.rounded_rewards(group).tolist(), strict=True):
                 rewards[index] = reward
         return rewards
+
+    def _means(self, scored: Slice, rewards: list[float | None], size: int) -> dict[str, Mean]:
+        batch = ScoredBatch(scored.parsed, scored.vectors, rewards, group_indices(scored.rows, size))
+        means = metrics(batch, self.objectives, self.target_of)
+        return {**means, "truncated": mean(scored.truncated)} if scored.truncated else means
 
     def _states_target(self, row: Mapping[str, Any]) -> bool:
         """Whether the prompt of a row states w*; to a method that states no weighting the column means nothing."""

@@ -29,7 +29,7 @@ class Method:
         normalize_by_std: whether the advantage is divided by the group's standard deviation, or only centred.
         loss_type: the `loss_type` of TRL that the method prescribes; None where any will do.
         target_in_prompt: whether the prompt states the group's weighting (`prompt_weighting`).
-        min_group_size: how many rollouts a group needs.
+        min_group_size: how many rollouts a group needs; where fewer rewards are known, advantages are 0.
         degenerates_to: what is left of a method for sets where a rollout has one answer; None for nothing to warn of.
         single_reward: for a `per_answer` method, settings that give a rollout one reward instead, for trainers with
             one advantage per completion; None where there are none.
@@ -99,9 +99,8 @@ class Method:
         xp = namespace(rewards)
         return widen(xp.astype(rewards, xp.float32))
 
-    def advantages(self, group: Group) -> Array:
-        """The advantage of each rollout, (G,), or with `per_answer` of each answer, (G, M)."""
-        rewards = self.rounded_rewards(group)
+    def advantages(self, rewards: Array, group: Group) -> Array:
+        """The advantage of each rollout, (G,), or with `per_answer` of each answer, (G, M); `rewards` are rounded."""
         return z_score(rewards) if self.normalize_by_std else centre(rewards)
 
     def rescale_batch(self, advantages: Array) -> Array:

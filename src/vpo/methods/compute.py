@@ -41,19 +41,27 @@ def advantages(
     chosen = get(method)
     batch = Batch.of(rewards, target=target, mask=mask, valid=valid, seed=seed, step=step, problems=problems)
     warn_single_answer(chosen, batch.answers)
-    return batch_advantages(chosen, batch)
+    return batch_advantages(chosen, batch, batch_rewards(chosen, batch))
 
 
-def batch_advantages(method: Method, batch: Batch) -> Array:
-    """(P, G) or (P, G, M); 0 for rollouts without a known reward and in groups with too few known rewards."""
+def batch_rewards(method: Method, batch: Batch) -> list[Array | None]:
+    """The rounded rewards of each group's known rollouts; None for a group that is too small for the method."""
     method.check_group_size(shape(batch.known_PG)[1])
     if batch.answers > 1 and not method.takes_sets:
         raise InputError(f"{method.name} takes 1 answer per rollout, and rewards has {batch.answers}")
+    smallest = method.min_group_size if method.whole_group else 1
+    return [
+        method.rounded_rewards(group) if shape(group.rewards_GMD)[0] >= smallest else None for group in batch.groups
+    ]
+
+
+def batch_advantages(method: Method, batch: Batch, rewards: Sequence[Array | None]) -> Array:
+    """(P, G) or (P, G, M); 0 for rollouts without a known reward and in groups with too few known rewards."""
     each = (batch.answers,) if method.per_answer else ()
     result = from_numpy(np.zeros((*shape(batch.known_PG), *each)), batch.like)
     large = [p for p, group in enumerate(batch.groups) if shape(group.rewards_GMD)[0] >= method.min_group_size]
     if large:
-        parts = [_padded(method.advantages(batch.groups[p]), each) for p in large]
+        parts = [_padded(method.advantages(rewards[p], batch.groups[p]), each) for p in large]
         rescaled = method.rescale_batch(namespace(result).concat(parts))
         in_large_PG = from_numpy(np.isin(np.arange(len(batch.groups)), large), batch.like)[:, None] & batch.known_PG
         result[in_large_PG] = rescaled

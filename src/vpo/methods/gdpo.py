@@ -25,7 +25,7 @@ class Gdpo(Grpo):
     whole_group: ClassVar[bool] = True
     whole_batch: ClassVar[bool] = True
 
-    def advantages(self, group: Group) -> Array:
+    def advantages(self, rewards: Array, group: Group) -> Array:
         """The weighted sum of each objective's z-score, not yet divided by the batch's spread."""
         return z_score(group.rewards_GMD[:, 0, :]) @ group.target_D
 

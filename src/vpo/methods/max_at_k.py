@@ -45,18 +45,17 @@ class MaxAtK(Grpo):
         if self.k is not None and self.k >= rollouts:
             raise InputError(f"k must be less than the {rollouts} rollouts of a group for max_at_k, not {self.k}")
 
-    def advantages(self, group: Group) -> Array:
+    def advantages(self, rewards: Array, group: Group) -> Array:
         """The centred gradient weights of E[max of k]."""
-        reward_G = self.rounded_rewards(group)
-        xp = namespace(reward_G)
-        (rollouts,) = shape(reward_G)
+        xp = namespace(rewards)
+        (rollouts,) = shape(rewards)
         # Rollouts without a known reward may have left the group smaller than it was.
         k = min(self.k or max(2, rollouts // 2), rollouts - 1)
-        order = xp.argsort(reward_G, stable=True)
+        order = xp.argsort(rewards, stable=True)
         back = xp.argsort(order)
-        weights_GG = from_numpy(_subset_weights(rollouts, k), reward_G)
-        differ = xp.max(reward_G) > xp.min(reward_G)  # else the sums differ by rounding alone
-        return xp.where(differ, centre((weights_GG @ reward_G[order])[back]), xp.zeros_like(reward_G))
+        weights_GG = from_numpy(_subset_weights(rollouts, k), rewards)
+        differ = xp.max(rewards) > xp.min(rewards)  # else the sums differ by rounding alone
+        return xp.where(differ, centre((weights_GG @ rewards[order])[back]), xp.zeros_like(rewards))
 
 
 def _subset_weights(rollouts: int, k: int) -> Floats:

@@ -23,10 +23,9 @@ class MaxRl(Grpo):
     name: ClassVar[str] = "maxrl"
     whole_group: ClassVar[bool] = True
 
-    def advantages(self, group: Group) -> Array:
+    def advantages(self, rewards: Array, group: Group) -> Array:
         """The reward's excess over the group's mean, as a multiple of that mean."""
-        reward_G = self.rounded_rewards(group)
-        xp = namespace(reward_G)
-        mean = xp.mean(reward_G)
+        xp = namespace(rewards)
+        mean = xp.mean(rewards)
         positive = mean > 0
-        return xp.where(positive, centre(reward_G) / xp.where(positive, mean, 1.0), 0.0)
+        return xp.where(positive, centre(rewards) / xp.where(positive, mean, 1.0), 0.0)

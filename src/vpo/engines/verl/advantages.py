@@ -61,7 +61,8 @@ def rollout_advantages(reward: RewardScorer, rollouts: Sequence[Rollout], size: 
     )
     if grouped is None:
         return np.zeros((len(rollouts), method.answers) if method.per_answer else len(rollouts))
-    return grouped.advantages(method)
+    _, advantages = grouped.compute(method)
+    return advantages
 
 
 def rollout_metrics(reward: RewardScorer, rollouts: Sequence[Rollout]) -> dict[str, float]:
