@@ -11,7 +11,7 @@ from random import Random
 
 from vpo.sandbox import Limits, Sandbox
 from vpo.tasks.code import CodeTask
-from vpo.tasks.code.running import Trial, verdicts
+from vpo.tasks.code.running import Submission, judge
 
 LIMITS = Limits(test_seconds=2, seconds=20)
 SWAPS: dict[type, type] = {
@@ -69,9 +69,9 @@ def survivors(path: str, count: int, seed: int) -> tuple[int, list[dict[str, str
     for problem in random.sample(problems, len(problems)):
         if len(mutants) < count and (changed := mutant(problem.solution, random)):
             mutants.append((problem, *changed))
-    trials = [Trial(problem, source, (*problem.checks, *problem.hidden)) for problem, source, _ in mutants]
+    submissions = [Submission(problem, source, (*problem.checks, *problem.hidden)) for problem, source, _ in mutants]
     with Sandbox(limits=LIMITS) as sandbox:
-        judged = verdicts(sandbox, trials)
+        judged = judge(sandbox, submissions)
     alive = [
         {"problem": problem.id, "change": line}
         for (problem, _, line), each in zip(mutants, judged, strict=True)

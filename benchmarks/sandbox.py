@@ -17,7 +17,7 @@ from random import Random
 from timing import report
 from vpo.sandbox import Case, Limits, Program, Sandbox
 from vpo.tasks.code import CodeTask
-from vpo.tasks.code.problem import programs
+from vpo.tasks.code.problem import program_calls
 from vpo.util.progress import progress
 
 GENEROUS = Limits(test_seconds=60, seconds=300, memory_mb=1024, output_bytes=16_000_000)
@@ -48,9 +48,9 @@ Jobs = list[tuple[Program, list[Case]]]
 def read(path: str) -> Jobs:
     """The solutions of a file, with all their tests."""
     return [
-        (program, [(*problem.checks, *problem.hidden)[place].case for place in places])
+        (call.program, call.cases)
         for problem in CodeTask(data=path).problems()
-        for program, places in programs(problem.solution or "", "", problem.entry, (*problem.checks, *problem.hidden))
+        for call in program_calls(problem.solution or "", "", problem.entry, (*problem.checks, *problem.hidden))
     ]
 
 

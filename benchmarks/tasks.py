@@ -9,10 +9,11 @@ from random import Random
 from timing import seconds, show
 from vpo.tasks.answers import parse
 from vpo.tasks.maze import MazeTask
+from vpo.tasks.maze.generator import make_maze
 from vpo.tasks.maze.oracle import oracle
-from vpo.tasks.maze.world import make_maze
-from vpo.tasks.tool_data import from_prepared
-from vpo.tasks.toolrl import ToolrlTask, canonical
+from vpo.tasks.toolrl import ToolrlTask
+from vpo.tasks.toolrl.data import from_prepared
+from vpo.tasks.toolrl.matching import canonical
 
 HOSTILE = ("<answer_1>", "<answer_2>", "<answer_", "</answer_1>", "<think>", "</think>", "<answer_1><", "<", "a")
 

@@ -45,7 +45,7 @@ def test_gold_answers_are_validated(tmp_path, capsys):
 
 
 def test_a_task_of_a_file_is_used_everywhere(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("vpo.tasks._REGISTERED", {})
+    monkeypatch.setattr("vpo.tasks.registry._REGISTERED", {})
     file = str(Path(__file__).parents[2] / "examples" / "own_task.py")
     assert main(["tasks", "--task-file", file]) == 0
     assert "reach: choose numbers" in capsys.readouterr().out

@@ -70,13 +70,13 @@ def test_gold_answers_have_to_solve(monkeypatch):
         == "as a single answer: it does not solve the problem; as one of a set: it does not solve the problem"
     )
     monkeypatch.setattr(BitsTask, "gold", lambda self, problem: "?")
-    assert "its score cannot be known" in next(TASK.validate(PROBLEMS)).reason
+    assert "its score is unknown" in next(TASK.validate(PROBLEMS)).reason
 
 
 def test_a_ragged_task_says_so(tmp_path):
     path = tmp_path / "task.py"
     path.write_text(Path(FILE).read_text().replace("ragged = True", "ragged = False"))
-    with pytest.raises(ValueError, match="a task is ragged if it has a names_of of its own, and only then"):
+    with pytest.raises(ValueError, match="ragged must be True if and only if the task overrides names_of"):
         get(str(path))
 
 

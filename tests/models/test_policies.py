@@ -23,7 +23,7 @@ from vpo.models.policy import load
 from vpo.models.sft import to_dataset
 from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
-from vpo.tasks.maze.world import make_maze
+from vpo.tasks.maze.generator import make_maze
 from vpo.util.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages

@@ -18,8 +18,9 @@ from vpo.models.sft import encode
 from vpo.models.warmup import Warmup, _own, warm_up
 from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
-from vpo.tasks.tool_data import gold_answer
-from vpo.tasks.toolrl import Call, ToolProblem, ToolrlTask, read_answer
+from vpo.tasks.toolrl import Call, ToolProblem, ToolrlTask
+from vpo.tasks.toolrl.calls import parse_answer
+from vpo.tasks.toolrl.data import gold_answer
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -73,7 +74,7 @@ def test_text_that_is_no_answer_is_not_learned(monkeypatch):
     completions = [Completion(text, 9) for text in draws]
     monkeypatch.setattr(warmup, "complete", lambda _, prompts, *__: completions[: len(prompts)])
     ((_, answers),) = _own(None, ToolrlTask(), [problem], Warmup(answers=2, source="own"))
-    assert {read_answer(answer).calls[0].parameters["x"] for answer in answers} == {1, 2}
+    assert {parse_answer(answer).calls[0].parameters["x"] for answer in answers} == {1, 2}
     with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 67% of whose single"):
         _own(None, ToolrlTask(), [problem], Warmup(answers=3, source="own"))
 

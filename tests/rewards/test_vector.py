@@ -241,7 +241,7 @@ def test_splits_by_a_column():
     assert [problem.id for problem in task.problems("test")] == ["2"]
     with pytest.raises(ValueError, match="split 'dev' is not one of prompts"):
         task.problems("dev")
-    with pytest.raises(ValueError, match="holds no rows for this split"):
+    with pytest.raises(ValueError, match="has no rows for this split"):
         VectorReward(Length("short", most=3)).task([{"prompt": "a"}]).problems("test")
 
 

@@ -1,4 +1,4 @@
-"""The task code: programs read out of answers, tests chosen and hidden, and what is not known."""
+"""The task code: programs read out of answers, tests choose_tests and hidden, and what is not known."""
 
 import pickle
 
@@ -15,8 +15,8 @@ from vpo.evaluation.scored import ScoreCounts
 from vpo.sandbox.verdicts import Case, Status, Verdict
 from vpo.tasks.answers import write
 from vpo.tasks.code import CodeTask
-from vpo.tasks.code.answers import fenced, program_form, read_program
-from vpo.tasks.code.problem import Check, Draft, chosen
+from vpo.tasks.code.answers import extract_program, fenced, program_form
+from vpo.tasks.code.problem import Check, Draft, choose_tests
 
 ADD = "def add(a, b):\n    return a + b\n"
 
@@ -53,7 +53,7 @@ def adding(tmp_path):
     ],
 )
 def test_the_program_of_an_answer_is_its_last_whole_fence(answer, program):
-    assert read_program(answer) == program
+    assert extract_program(answer) == program
 
 
 def test_programs_are_the_same_but_for_layout_comments_and_docstrings():
@@ -81,7 +81,7 @@ def test_hostile_text_is_read_without_harm(adding, text):
 
 @given(st.lists(st.sampled_from(["```", "python", "\n", " ", "def f", "(", ")", ":", "'", "\x00", "#", "x"])))
 def test_any_text_is_read(pieces):
-    source = read_program("".join(pieces))
+    source = extract_program("".join(pieces))
     if source is not None:
         program_form(source)
 
@@ -95,19 +95,19 @@ def checks(sizes):
 
 def test_tests_are_spread_over_their_sizes():
     draft = Draft("p", "", checks(np.random.default_rng(0).permutation(160)))
-    found = chosen(draft, 16, seed=0)
+    found = choose_tests(draft, 16, seed=0)
     sizes = [check.size for check in found.checks]
     assert [size // 10 for size in sizes] == list(range(16))  # one of each sixteenth
     assert sorted(check.size for check in found.checks + found.hidden) == list(range(160))
-    assert chosen(draft, 16, seed=0) == found
-    assert chosen(draft, 16, seed=1).checks != found.checks
-    assert [check.size for check in chosen(Draft("p", "", checks([3, 1, 2])), 16, 0).checks] == [1, 2, 3]
-    assert len(chosen(Draft("p", "", checks(range(17))), 16, 0).hidden) == 1
+    assert choose_tests(draft, 16, seed=0) == found
+    assert choose_tests(draft, 16, seed=1).checks != found.checks
+    assert [check.size for check in choose_tests(Draft("p", "", checks([3, 1, 2])), 16, 0).checks] == [1, 2, 3]
+    assert len(choose_tests(Draft("p", "", checks(range(17))), 16, 0).hidden) == 1
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60), st.integers(1, 16), st.integers(0, 5))
 def test_every_test_is_chosen_or_hidden(sizes, most, seed):
-    found = chosen(Draft("p", "", checks(sizes)), most, seed)
+    found = choose_tests(Draft("p", "", checks(sizes)), most, seed)
     assert len(found.checks) == min(most, len(sizes))
     assert sorted(check.size for check in found.checks + found.hidden) == sorted(sizes)
 
@@ -250,7 +250,7 @@ def test_contests_are_no_test(tmp_path):
     assert len(unnamed.problems("train")) == len(unnamed.problems("test")) == 1
     task = task_on(tmp_path, [code_rows.codecontests_row()], "codecontests_train.jsonl")
     assert len(task.problems("train")) == 1
-    with pytest.raises(ValueError, match="by its name this is the part 'train', and the part 'test' is asked for"):
+    with pytest.raises(ValueError, match="by its name this is the part 'train', not 'test'"):
         task.problems("test")
 
 

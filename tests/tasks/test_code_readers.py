@@ -47,7 +47,7 @@ def test_an_input_on_which_the_solution_fails_is_left_out(tmp_path):
     row = code_rows.mbppplus_row(base_input=[[1, 2], ["a", 2]], plus_input={})
     problem = only(task_on(tmp_path, [row]))
     assert len(problem.checks) == 1
-    (why,) = problem.left_out
+    (why,) = problem.excluded
     assert why.startswith("input 1: exception: TypeError")
     with pytest.raises(ValueError, match="Mbpp/9001: the solution fails on every input; input 0: exception: TypeError"):
         task_on(tmp_path, [code_rows.mbppplus_row(base_input=[["a", 2]], plus_input=[])]).problems()
@@ -75,7 +75,7 @@ def test_an_input_on_which_the_solution_fails_is_left_out(tmp_path):
     ],
 )
 def test_inputs_of_mbpp_plus_have_their_types_again(number, given, arguments):
-    found = evalplus.restored(number)(given)
+    found = evalplus.restorer(number)(given)
     assert found == arguments
     assert repr(found) == repr(arguments)  # 1 is True to ==, and () is not []
 
@@ -126,7 +126,7 @@ def test_a_row_of_mbpp(tmp_path):
     assert problem.entry == "order"
     assert problem.starter == "def order(items, up=True):"
     assert passes(task, problem)
-    assert not any(check.through for check in problem.checks)
+    assert not any(check.wrapper for check in problem.checks)
 
 
 def test_the_published_split_of_mbpp(tmp_path):
@@ -152,11 +152,11 @@ def test_the_published_split_of_mbpp(tmp_path):
         ("assert f([1, (2, 'a')], {'k': {-1.5}}) == (1,)", "(1,)", "(2,)", "plain"),
         ("assert math.isclose(f(2), 0.5, rel_tol=0.01)", "0.501", "0.51", "plain"),
         ("assert abs(f(2) - 2.0 / 4) < 1e-3", "0.5004", "0.502", "plain"),
-        ("assert f(2)", "[1]", "[]", "through"),
-        ("assert not f(2)", "''", "'x'", "through"),
-        ("assert set(f(2)) == set((3, 3, 4))", "[4, 3]", "[4]", "through"),
-        ("assert sorted(f([2])) == [1, 2]", "[2, 1]", "[2]", "through"),
-        ("assert round(f(2), 1) == 0.5", "0.51", "0.6", "through"),
+        ("assert f(2)", "[1]", "[]", "wrapper"),
+        ("assert not f(2)", "''", "'x'", "wrapper"),
+        ("assert set(f(2)) == set((3, 3, 4))", "[4, 3]", "[4]", "wrapper"),
+        ("assert sorted(f([2])) == [1, 2]", "[2, 1]", "[2]", "wrapper"),
+        ("assert round(f(2), 1) == 0.5", "0.51", "0.6", "wrapper"),
     ],
 )
 def test_asserts_of_every_shape(tmp_path, test, right, wrong, kind):
@@ -168,7 +168,7 @@ def test_asserts_of_every_shape(tmp_path, test, right, wrong, kind):
     task = task_on(tmp_path, [row])
     problem = only(task, "train")
     (check,) = problem.checks
-    assert bool(check.through) == (kind == "through")
+    assert bool(check.wrapper) == (kind == "wrapper")
     assert passes(task, problem)
     assert task.score(problem, program(wrong)) == (0,)
 
@@ -192,7 +192,7 @@ def test_asserts_that_no_judge_could_compare_are_left_out(tmp_path, test):
     task = task_on(tmp_path, [row, code_rows.mbpp_row(602, code=row["code"], test_list=[test])])
     problem = only(task, "train")  # the other one has no test that is left
     assert problem.id == "Mbpp/601"
-    assert problem.left_out == (test,)
+    assert problem.excluded == (test,)
     assert len(problem.checks + problem.hidden) == 1
     assert passes(task, problem)
     assert task.score(problem, YES) == (0,)
@@ -205,7 +205,7 @@ def test_a_row_of_humaneval(tmp_path):
     )
     task = task_on(tmp_path, [code_rows.humaneval_row(body)])
     problem = only(task)
-    assert problem.left_out == ("what stands between its asserts",)
+    assert problem.excluded == ("statements between its asserts",)
     assert passes(task, problem)
     assert task.score(problem, "def half(x):\n    return 2.0") == (0,)
 
@@ -219,7 +219,7 @@ def test_a_row_of_humaneval(tmp_path):
         (code_rows.mbppplus_row(base_input=5), "base_input must be list, not int"),
         (code_rows.mbppplus_row(base_input=[], plus_input=[]), "must hold 1 or more inputs, not 0"),
         (code_rows.mbppplus_row(task_id="Mbpp/x"), "task_id must end in a number"),
-        (code_rows.mbppplus_row(task_id="Mbpp/2", base_input=[[1]]), "input 0 is not one of this task"),
+        (code_rows.mbppplus_row(task_id="Mbpp/2", base_input=[[1]]), "input 0 does not fit this task"),
         (code_rows.humanevalplus_row(atol="0"), "atol must be int or float, not str"),
         (code_rows.mbpp_row(test_list=["x = 1"]), "a test must be an assert, not 'x = 1'"),
         (code_rows.mbpp_row(test_list=["assert ("]), "a test must be an assert"),
@@ -227,16 +227,16 @@ def test_a_row_of_humaneval(tmp_path):
         (code_rows.mbpp_row(code="def"), "code must define the function"),
         (code_rows.mbpp_row(task_id="1"), "task_id must be int, not str"),
         (code_rows.humaneval_row(test="assert x"), "test must define one function check of one argument"),
-        (code_rows.humaneval_row("    pass\n"), "must hold 1 or more tests, not 0"),
+        (code_rows.humaneval_row("    pass\n"), "must have 1 or more tests, not 0"),
         (code_rows.livecodebench_row(date="soon"), "contest_date must be a date, not 'soon'"),
         (code_rows.livecodebench_row(public_test_cases="{"), "public_test_cases must be JSON"),
         (code_rows.livecodebench_row(metadata="[]"), "tests must be lists, and metadata an object"),
         (code_rows.livecodebench_row(public_test_cases='[{"input": "1"}]'), "test 0 must be an object with input and"),
-        (code_rows.deepcoder_row([]), "must hold 1 or more tests, not 0"),
+        (code_rows.deepcoder_row([]), "must have 1 or more tests, not 0"),
         (code_rows.deepcoder_row({"inputs": ["1"], "outputs": []}), "there are 1 inputs and 0 outputs"),
         (code_rows.deepcoder_row([{"input": 1, "output": 2}]), "must be text where no function is named"),
         (code_rows.codecontests_row(public_tests=[]), "public_tests must be dict, not list"),
-        ({"question": "?"}, "no source is known whose rows have the fields question"),
+        ({"question": "?"}, "no known source has rows with the fields question"),
     ],
 )
 def test_a_row_that_is_not_as_published_is_refused_with_its_place(tmp_path, row, message):
@@ -247,7 +247,7 @@ def test_a_row_that_is_not_as_published_is_refused_with_its_place(tmp_path, row,
 
 def test_rows_of_evalplus_on_the_hub_have_no_inputs(tmp_path):
     row = {name: value for name, value in code_rows.mbppplus_row().items() if name != "base_input"}
-    with pytest.raises(ValueError, match=r"rows.jsonl:1: the row has no base_input: take the JSONL of EvalPlus"):
+    with pytest.raises(ValueError, match=r"rows.jsonl:1: the row has no base_input: use the JSONL of EvalPlus"):
         task_on(tmp_path, [row], source="mbppplus").problems()
 
 
@@ -271,9 +271,9 @@ def test_sources_are_named_where_they_cannot_be_seen(tmp_path):
         CodeTask(data="hub").problems()
     with pytest.raises(ValueError, match="source 'mbbp' is not known: did you mean 'mbpp'"):
         CodeTask(data="hub", source="mbbp").problems()
-    with pytest.raises(ValueError, match="task code needs data: get one of mbppplus"):
+    with pytest.raises(ValueError, match="task code needs data: download one of mbppplus"):
         CodeTask().problems()
-    with pytest.raises(ValueError, match="holds no rows"):
+    with pytest.raises(ValueError, match="has no rows"):
         task_on(tmp_path, []).problems()
     with pytest.raises(ValueError, match="split 'train' is not one of code on HumanEval"):
         task_on(tmp_path, [code_rows.humaneval_row()]).problems("train")

@@ -101,8 +101,8 @@ def test_aime_has_one_split_whatever_its_file_is_called(tmp_path):
     ("row", "settings", "message"),
     [
         ({"problem": "p", "solution": "none"}, {}, r"test.jsonl:1: a row must have an answer, or a solution with one"),
-        ({"problem": "p", "answer": "1000"}, {"source": "aime"}, "must be a whole number of 0 to 999, not '1000'"),
-        ({"answer": "1"}, {}, "there is no 'problem' in it; it has answer"),
+        ({"problem": "p", "answer": "1000"}, {"source": "aime"}, "must be an integer in 0..999, not '1000'"),
+        ({"answer": "1"}, {}, "the field 'problem' is missing; the row has answer"),
         (AIME, {"source": "amie"}, "source 'amie' is not known: did you mean 'aime'?"),
     ],
 )

@@ -170,9 +170,9 @@ def test_any_expression_yields_a_vector(text):
 def test_rows_are_checked(tmp_path):
     path = tmp_path / "test.jsonl"
     for row, message in (
-        ({"nums": [], "target": 3}, r"test.jsonl:1: nums must hold 1 or more numbers of 0 or more, not \[\]"),
+        ({"nums": [], "target": 3}, r"test.jsonl:1: nums must have 1 or more numbers of 0 or more, not \[\]"),
         ({"nums": [1, "2"], "target": 3}, "nums must be int, not str"),
-        ({"nums": [1, 2]}, "there is no 'target' in it; it has nums"),
+        ({"nums": [1, 2]}, "the field 'target' is missing; the row has nums"),
     ):
         path.write_text(json.dumps(row) + "\n")
         with pytest.raises(ValueError, match=message):

@@ -80,12 +80,12 @@ def test_shorter_chains_have_ones_for_the_entities_they_lack(tmp_path):
 
 def test_bad_rows_are_named(tmp_path):
     (tmp_path / "hard_5.jsonl").write_text(json.dumps({**eureqa_row(), "entities": ["one"]}) + "\n")
-    with pytest.raises(ValueError, match=r"hard_5.jsonl:1: entity_masks and entities must both hold 2 to 6 texts"):
+    with pytest.raises(ValueError, match=r"hard_5.jsonl:1: entity_masks and entities must both have 2 to 6 texts"):
         EureqaTask(data=str(tmp_path / "hard_5.jsonl")).problems()
     (tmp_path / "hard_5.jsonl").write_text(json.dumps({**eureqa_row(), "entities": [None] * 6}) + "\n")
     with pytest.raises(ValueError, match=r"hard_5.jsonl:1: item 0: entities must be str, not NoneType"):
         EureqaTask(data=str(tmp_path / "hard_5.jsonl")).problems()
-    with pytest.raises(ValueError, match=r"hard_5.jsonl: the train split of eureqa takes two files: give their folder"):
+    with pytest.raises(ValueError, match=r"hard_5.jsonl: the train split of eureqa has two files: pass their folder"):
         EureqaTask(data=str(tmp_path / "hard_5.jsonl")).problems("train")
     with pytest.raises(ValueError, match="task eureqa needs data"):
         EureqaTask().problems()

@@ -6,7 +6,8 @@ import pytest
 
 from vpo.tasks.math import checker
 from vpo.tasks.math.checker import Checker
-from vpo.tasks.math.gsm8k import Gsm8kTask, _problem, wrong_equations
+from vpo.tasks.math.equations import equations
+from vpo.tasks.math.gsm8k import Gsm8kTask, _problem
 
 EGGS = {
     "question": "Ducks lay 16 eggs. Janet eats three, bakes with four, and sells the rest for $2 each. How much?",
@@ -71,10 +72,10 @@ def test_listing_results_does_not_reach_them():
 def test_an_equation_that_the_data_has_wrong_is_expected():
     row = {"question": "q", "answer": "32 - 20 = 300 and <<240+80=320>>320\n#### 300"}
     problem = _problem(row, "p", "here")
-    assert wrong_equations(problem) == ["32 - 20 = 300"]
+    assert [equation.text for equation in equations(problem.solution) if not equation.true] == ["32 - 20 = 300"]
     assert TASK.expected(problem) == (1, 1, 1 / 2, 1)
     assert list(TASK.validate([problem])) == [None]
-    assert wrong_equations(PROBLEM) == []
+    assert all(equation.true for equation in equations(PROBLEM.solution))
 
 
 def test_solutions_that_differ_in_words_are_the_same():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vpo.tasks.math import checker
-from vpo.tasks.math.answers import boxes, compared, final_answer, one_box, plain
+from vpo.tasks.math.answers import boxes, compare_plain, final_answer, one_box, plain_number
 from vpo.tasks.math.checker import Checker, equal_all
 
 
@@ -62,7 +62,7 @@ def test_unclosed_boxes_take_linear_time():
     ],
 )
 def test_plain_numbers(text, value):
-    assert plain(text) == value
+    assert plain_number(text) == value
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_plain_numbers(text, value):
     ],
 )
 def test_what_is_plain_to_see(gold, answer, equal):
-    assert compared(gold, answer) is equal
+    assert compare_plain(gold, answer) is equal
 
 
 @given(st.text(), st.text())
 def test_any_text_is_compared(gold, answer):
-    assert compared(gold, answer) in (True, False, None)
-    plain(answer)
+    assert compare_plain(gold, answer) in (True, False, None)
+    plain_number(answer)
     final_answer(answer)
 
 
@@ -139,6 +139,6 @@ def test_without_a_process_nothing_is_known(tmp_path, monkeypatch):
 
 
 def test_tasks_that_need_the_checker_say_so(monkeypatch):
-    monkeypatch.setattr(checker, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"task gsm8k needs the package math-verify: pip install 'vpo\[math\]'"):
-        checker.need_checker("gsm8k")
+        checker.require_math_verify("gsm8k")

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vpo.tasks.maze import MazeTask, read_moves
+from vpo.tasks.maze import MazeTask
+from vpo.tasks.maze.generator import make_maze
+from vpo.tasks.maze.grid import BONUS, DIAMOND, END, GOLD, LAVA, OPEN, START, WALL, Maze, distances
 from vpo.tasks.maze.oracle import oracle
 from vpo.tasks.maze.picture import draw, text
 from vpo.tasks.maze.routes import best_route, demonstration, route_over
-from vpo.tasks.maze.world import BONUS, DIAMOND, END, GOLD, LAVA, OPEN, START, WALL, Maze, distances, make_maze
+from vpo.tasks.maze.task import parse_moves
 
 TASK = MazeTask()
 
@@ -72,7 +74,7 @@ def test_one_of_two_lava_tiles_is_a_half():
 
 def test_the_same_route_in_other_letters_is_the_same_answer():
     assert TASK.normal_form("r r,d") == TASK.normal_form("RRD") == "RRD"
-    assert read_moves("RRD!") is None
+    assert parse_moves("RRD!") is None
 
 
 # The generator

@@ -158,36 +158,37 @@ def test_folders_hold_both_parts(tmp_path):
 
 
 def test_a_file_is_not_taken_for_another_part(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"dev.jsonl: by its name this is the part 'dev', and the part 'train' is asked"
-    ):
+    with pytest.raises(ValueError, match=r"dev.jsonl: by its name this is the part 'dev', not 'train'"):
         task_of(tmp_path, [musique_row()]).problems("train")
     assert len(task_of(tmp_path, [musique_row()], "rows.jsonl").problems("train")) == 1
     assert len(MusiqueTask(data=str(tmp_path)).problems("test")) == 1  # dev.jsonl
 
 
 def test_problems_of_one_id_and_empty_files_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="two problems of the id 'twice'"):
+    with pytest.raises(ValueError, match="two problems with the id 'twice'"):
         task_of(tmp_path, [musique_row(name="twice"), musique_row(name="twice")]).problems("dev")
-    with pytest.raises(ValueError, match="the data of task musique holds no rows for this split"):
+    with pytest.raises(ValueError, match="the data of task musique has no rows for this split"):
         task_of(tmp_path, []).problems("dev")
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"id": "x"}, "dev.jsonl:1: there is no 'paragraphs' in it; it has id"),
+        ({"id": "x"}, "dev.jsonl:1: the field 'paragraphs' is missing; the row has id"),
         ({**musique_row(), "paragraphs": ["text"]}, "dev.jsonl:1: item 0: paragraphs must be dict, not str"),
         (
             {**musique_row(), "paragraphs": [{"idx": 0}]},
-            "dev.jsonl:1: paragraph 1: there is no 'title' in it; it has idx",
+            "dev.jsonl:1: paragraph 1: the field 'title' is missing; the row has idx",
         ),
-        ({**musique_row(), "paragraphs": [{"title": "t"}]}, "paragraph 1: there is no 'idx' in it; it has title"),
+        (
+            {**musique_row(), "paragraphs": [{"title": "t"}]},
+            "paragraph 1: the field 'idx' is missing; the row has title",
+        ),
         ({**musique_row(), "question_decomposition": ["hop"]}, "item 0: question_decomposition must be dict, not str"),
         ({**musique_row(), "answer_aliases": "Vostok"}, "answer_aliases must be list, not str"),
         ({**musique_row(), "answer_aliases": [1]}, "item 0: answer_aliases must be str, not int"),
         ({**musique_row(), "answer": None}, "dev.jsonl:1: answer must be str, not NoneType"),
-        ({**musique_row(), "question_decomposition": []}, "question_decomposition must hold 1 to 4 hops, not 0"),
+        ({**musique_row(), "question_decomposition": []}, "question_decomposition must have 1 to 4 hops, not 0"),
         (
             {**musique_row(), "question_decomposition": [{"paragraph_support_idx": 99}]},
             "paragraph_support_idx must name a paragraph, not 99",
@@ -200,12 +201,12 @@ def test_bad_rows_are_named(tmp_path, row, message):
 
 
 def test_missing_data_says_where_to_get_it(tmp_path):
-    with pytest.raises(ValueError, match=r"task musique needs data: get MuSiQue-Ans.*--data PATH"):
+    with pytest.raises(ValueError, match=r"task musique needs data: download MuSiQue-Ans.*--data PATH"):
         MusiqueTask().problems()
-    with pytest.raises(ValueError, match="there is no such file or folder"):
+    with pytest.raises(ValueError, match="no such file or folder: "):
         MusiqueTask(data=str(tmp_path / "nowhere")).problems()
     with pytest.raises(
-        ValueError, match=r"no file of task musique is there: its name must contain 'musique_ans_v1.0_dev' or 'dev'"
+        ValueError, match=r"no file of task musique: its name must contain 'musique_ans_v1.0_dev' or 'dev'"
     ):
         MusiqueTask(data=str(tmp_path)).problems()
     with pytest.raises(ValueError, match="split 'tset' is not one of musique: there are train, dev, test"):

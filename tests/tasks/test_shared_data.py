@@ -12,11 +12,12 @@ import pytest
 from tests.tasks.test_countdown import brute_force
 from vpo.tasks.code import CodeTask
 from vpo.tasks.code.asserts import checks_of
-from vpo.tasks.code.problem import programs
-from vpo.tasks.code.running import Trial, verdicts
+from vpo.tasks.code.problem import program_calls
+from vpo.tasks.code.running import Submission, judge
 from vpo.tasks.eureqa import LETTERS, EureqaProblem, EureqaTask
 from vpo.tasks.math.countdown import CountdownTask
-from vpo.tasks.math.gsm8k import Gsm8kTask, wrong_equations
+from vpo.tasks.math.equations import equations
+from vpo.tasks.math.gsm8k import Gsm8kTask
 from vpo.tasks.musique import MusiqueTask
 from vpo.tasks.toolrl import ToolrlTask
 from vpo.util.errors import InputError
@@ -71,7 +72,7 @@ def test_gold_musique_answers_score_one(name):
 
 
 def test_musique_rows_without_paragraphs_are_refused():
-    with pytest.raises(ValueError, match=r"dev2417_labels_no_paragraphs.jsonl.gz:1: there is no 'paragraphs' in it"):
+    with pytest.raises(ValueError, match=r"dev2417_labels_no_paragraphs.jsonl.gz:1: the field 'paragraphs' is missing"):
         MusiqueTask(data=need("musique/dev2417_labels_no_paragraphs.jsonl.gz")).problems("dev")
 
 
@@ -120,15 +121,15 @@ LEFT_OUT = {
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of escapes that the solutions have wrong
 @pytest.mark.parametrize(
-    ("name", "split", "tests", "left_out"), [("humaneval", "test", 1124, 7), ("mbpp974", "all", 2920, 0)]
+    ("name", "split", "tests", "excluded"), [("humaneval", "test", 1124, 7), ("mbpp974", "all", 2920, 0)]
 )
-def test_solutions_pass_the_asserts_that_they_come_with(name, split, tests, left_out):
+def test_solutions_pass_the_asserts_that_they_come_with(name, split, tests, excluded):
     task = code_task(name)
     problems = task.problems(split)
     asked = {f"Mbpp/{row['task_id']}" if "mbpp" in name else row["task_id"] for row in code_rows(name)}
     assert asked - {problem.id for problem in problems} == LEFT_OUT[name]
     assert sum(len(problem.checks + problem.hidden) for problem in problems) == tests
-    assert sum(len(problem.left_out) for problem in problems) == left_out
+    assert sum(len(problem.excluded) for problem in problems) == excluded
     assert [flaw for flaw in task.validate(problems) if flaw is not None] == []
 
 
@@ -150,38 +151,38 @@ def test_solutions_of_evalplus_pass_asserts_of_others(plus, original, split, bot
     problems = {problem.id: problem for problem in task.problems(split)}
     rows = [row for row in code_rows(plus) if row["task_id"] in problems]
     assert len(rows) == both
-    trials = []
+    submissions = []
     for row in rows:
         problem = problems[row["task_id"]]
         source = row["canonical_solution"] if "mbpp" in plus else row["prompt"] + row["canonical_solution"]
         named = source if row["entry_point"] == problem.entry else f"{source}\n{problem.entry} = {row['entry_point']}"
-        trials.append(Trial(replace(problem, setup=""), named, problem.checks + problem.hidden))
-    judged = zip(rows, verdicts(task.sandbox, trials), strict=True)
-    failing = {row["task_id"] for row, found in judged if not all(verdict.passed for verdict in found)}
+        submissions.append(Submission(replace(problem, setup=""), named, problem.checks + problem.hidden))
+    judged = zip(rows, judge(task.sandbox, submissions), strict=True)
+    failing = {row["task_id"] for row, verdicts in judged if not all(verdict.passed for verdict in verdicts)}
     assert failing == {f"Mbpp/{number}" for number in revised.split()}
 
 
 @pytest.mark.slow
 def test_solutions_of_mbpp_plus_pass_the_asserts_beside_them():
     task = code_task("mbppplus")
-    jobs, left_out = [], []
+    jobs, excluded = [], []
     for row in code_rows("mbppplus"):
         tests = [each.test for each in ast.parse(row["assertion"]).body if isinstance(each, ast.Assert)]
         checks, out = checks_of(tests, row["entry_point"], row["entry_point"])
-        ways = programs(row["canonical_solution"], "", row["entry_point"], checks)
-        jobs += [(program, [checks[place].case for place in places]) for program, places in ways]
-        left_out += [row["task_id"]] * bool(out)
-    found = [verdict for some in task.sandbox.judge_many(jobs) for verdict in some]
-    assert len(found) == 1171
-    assert left_out == ["Mbpp/596"]
-    assert [verdict for verdict in found if not verdict.passed] == []
+        calls = program_calls(row["canonical_solution"], "", row["entry_point"], checks)
+        jobs += [(call.program, call.cases) for call in calls]
+        excluded += [row["task_id"]] * bool(out)
+    verdicts = [verdict for judged in task.sandbox.judge_many(jobs) for verdict in judged]
+    assert len(verdicts) == 1171
+    assert excluded == ["Mbpp/596"]
+    assert [verdict for verdict in verdicts if not verdict.passed] == []
 
 
 @pytest.mark.parametrize("name", ["humanevalplus", "mbppplus"])
 def test_solutions_agree_with_the_outputs_that_were_made_of_them(name):
     task = code_task(name)
     problems = task.problems(count=10)
-    assert {problem.left_out for problem in problems} == {()}
+    assert {problem.excluded for problem in problems} == {()}
     assert [flaw for flaw in task.validate(problems) if flaw is not None] == []
 
 
@@ -251,12 +252,16 @@ def gsm8k(split):
     return task, task.problems(split)
 
 
+def wrong_equations(problem):
+    return [equation.text for equation in equations(problem.solution) if not equation.true]
+
+
 def test_gold_solutions_of_gsm8k_score_one_but_for_what_the_data_has_wrong():
     task, problems = gsm8k("test")
     assert len(problems) == 1319
     vectors = task.score_all(problems, [task.gold(problem) for problem in problems])
     assert {vector[:2] + vector[3:] for vector in vectors} == {(1, 1, 1)}
-    wrong = {problem.id: wrong_equations(problem) for problem in problems if wrong_equations(problem)}
+    wrong = {problem.id: texts for problem in problems if (texts := wrong_equations(problem))}
     assert wrong == WRONG
     short = {problem.id for problem, vector in zip(problems, vectors, strict=True) if vector[2] < 1}
     assert short == WRONG.keys() | {f"test-{number}" for number in WITHOUT.split()}

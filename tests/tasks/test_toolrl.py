@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tasks.rows import toolrl_row
-from vpo.tasks.tool_data import from_bfcl, from_rlla
-from vpo.tasks.toolrl import Call, ToolrlTask, match
+from vpo.tasks.toolrl import Call, ToolrlTask
+from vpo.tasks.toolrl.data import from_bfcl, from_rlla
+from vpo.tasks.toolrl.matching import match
 
 TASK = ToolrlTask()
 
@@ -325,19 +326,22 @@ def test_rows_are_read_from_files(tmp_path):
             toolrl_row("nothing"),
             "test.jsonl:1: the gold answer must hold calls, one a line, or a response, not 'nothing'",
         ),
-        ({**toolrl_row("x"), "prompt": [{"role": "user"}]}, "test.jsonl:1: there is no 'content' in it; it has role"),
+        (
+            {**toolrl_row("x"), "prompt": [{"role": "user"}]},
+            "test.jsonl:1: the field 'content' is missing; the row has role",
+        ),
         ({**toolrl_row("x"), "prompt": []}, "test.jsonl:1: the prompt must hold 1 or more messages, not 0"),
         (bfcl_row(question=[[], []]), "test.jsonl:1: question must hold one turn, not 2"),
         (bfcl_row(ground_truth=["density"]), "test.jsonl:1: item 0: ground_truth must be dict, not str"),
         (bfcl_row(ground_truth=[{"a": {}, "b": {}}]), "a call of ground_truth must name one tool, not 2"),
-        (bfcl_row(function=[{"name": "f"}]), "test.jsonl:1: there is no 'description' in it; it has name"),
+        (bfcl_row(function=[{"name": "f"}]), "test.jsonl:1: the field 'description' is missing; the row has name"),
         (
             {"system": "s", "user": "u", "gold_calls": [{"name": "f"}]},
-            "test.jsonl:1: there is no 'parameters' in it; it has name",
+            "test.jsonl:1: the field 'parameters' is missing; the row has name",
         ),
         ({"system": "s", "user": "u", "gold_calls": [], "gold": 5}, "test.jsonl:1: gold must be str, not int"),
         (toolrl_row(None), "test.jsonl:1: ground_truth must be str, not NoneType"),
-        ({"query": "q", "id": "s", "calling": []}, "rows of Seal-Tools need its tools beside them, in tools.jsonl"),
+        ({"query": "q", "id": "s", "calling": []}, "rows of Seal-Tools need tools.jsonl in the same folder"),
     ],
 )
 def test_bad_rows_are_named(tmp_path, row, message):

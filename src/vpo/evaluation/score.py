@@ -11,7 +11,7 @@ from vpo.evaluation.pool_rows import MOST_ANSWERS, FieldsPresent, check_integer
 from vpo.evaluation.scored import ScoredCompletion
 from vpo.tasks import Task, Vector
 from vpo.tasks.answers import duplicates
-from vpo.tasks.task import in_blocks
+from vpo.tasks.batches import in_batches
 from vpo.util.errors import InputError
 from vpo.util.files import storable
 from vpo.util.progress import progress
@@ -52,7 +52,7 @@ def score_file(task: Task[Any], path: str | Path, *, split: str, answers: int) -
 
 def score_completions(task: Task[Any], completions: Iterable[UnscoredCompletion]) -> Iterator[ScoredCompletion]:
     """Score completions in blocks, as they come, in their order."""
-    for block in in_blocks(completions):
+    for block in in_batches(completions):
         sets = [task.parse(each.text, each.answers) for each in block]
         problems = [each.problem for each in block for _ in range(each.answers)]
         answers = [answer for each in sets for answer in each]

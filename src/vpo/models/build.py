@@ -9,7 +9,7 @@ from typing import Any
 
 from vpo.models.maze import examples, make_model, make_tokenizer, prompt_format, shape_for
 from vpo.models.sft import Example, Schedule, encode, fine_tune
-from vpo.tasks.maze.world import check_size
+from vpo.tasks.maze.generator import check_size
 from vpo.util.errors import InputError
 from vpo.util.files import new_folder
 from vpo.util.progress import progress

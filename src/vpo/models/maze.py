@@ -12,8 +12,8 @@ from vpo.models.prompt_format import PromptFormat
 from vpo.tasks import Message
 from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
+from vpo.tasks.maze.generator import make_maze
 from vpo.tasks.maze.routes import demonstration
-from vpo.tasks.maze.world import make_maze
 from vpo.util.errors import InputError
 
 MOST_ANSWERS = 8

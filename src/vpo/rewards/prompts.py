@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from vpo.rewards.rows import parse_messages
 from vpo.rewards.scorer import Sample
 from vpo.rewards.vector import VectorReward
-from vpo.tasks.data import unique
-from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
+from vpo.tasks.data import check_split, take, unique
+from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 from vpo.util.row_files import read_rows
 

@@ -1,4 +1,4 @@
-"""eureqa: chains of masked entities (arXiv 2404.01266), a number per entity."""
+"""eureqa: chains of masked entities (arXiv 2404.01266), an objective per entity."""
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vpo.tasks.data import Published, items, read_data, shuffled, unique
-from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
+from vpo.tasks.data import Published, check_split, items, read_data, shuffled, take, unique
+from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.tasks.text import normalise
 from vpo.util.errors import InputError
 
@@ -26,9 +26,9 @@ class EureqaProblem:
     """A narrative of masked entities.
 
     Attributes:
-        id: the level and number of the row.
-        narrative: the sentences, in which masks stand for entities.
-        masks: how each hidden entity is written in the narrative, first to last; at most five.
+        id: the level and the index of the row.
+        narrative: the sentences, with masks for entities.
+        masks: the mask of each hidden entity, first to last; at most five.
         entities: their names.
     """
 
@@ -48,7 +48,7 @@ class EureqaTask(Task[EureqaProblem]):
     name: ClassVar[str] = "eureqa"
     summary: ClassVar[str] = "chains of masked entities: name all five"
     objectives: ClassVar[tuple[Objective, ...]] = tuple(
-        Objective(f"entity_{letter}", f"entity {letter} is named rightly") for letter in LETTERS
+        Objective(f"entity_{letter}", f"entity {letter} is named correctly") for letter in LETTERS
     )
     weights: ClassVar[Vector] = (0.2,) * 5
 
@@ -61,21 +61,21 @@ class EureqaTask(Task[EureqaProblem]):
         self.data = data
 
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[EureqaProblem]:
-        """Return the published splits: "train" is all of normal_5 and half of hard_5, "test" the other half."""
+        """The published splits: "train" is all of normal_5 and half of hard_5, "test" the other half."""
         check_split(split, ("train", "test"), self.name)
         if split == "train" and self.data is not None and Path(self.data).is_file():
-            raise InputError(f"{self.data}: the train split of eureqa takes two files: give their folder")
+            raise InputError(f"{self.data}: the train split of eureqa has two files: pass their folder")
         hard = shuffled(self._part("hard"), seed=0)
         half = len(hard) // 2
-        found = [*self._part("normal"), *hard[:half]] if split == "train" else hard[half:]
-        return take(unique(found, self.name), count)
+        problems = [*self._part("normal"), *hard[:half]] if split == "train" else hard[half:]
+        return take(unique(problems, self.name), count)
 
     def _part(self, part: str) -> list[EureqaProblem]:
         rows = read_data(self.name, PUBLISHED, self.data, part)
-        return [_problem(row, f"{part}-{number}", place) for number, (place, row) in enumerate(rows)]
+        return [_problem(row, f"{part}-{number}", where) for number, (where, row) in enumerate(rows)]
 
     def question(self, problem: EureqaProblem) -> list[Message]:
-        """Return the narrative and the form of an answer."""
+        """The narrative and the form of an answer."""
         listed = "\n".join(
             f"{letter}: the name of {mask}" for letter, mask in zip(LETTERS, problem.masks, strict=False)
         )
@@ -86,8 +86,8 @@ class EureqaTask(Task[EureqaProblem]):
         return [{"role": "user", "content": content}]
 
     def score(self, problem: EureqaProblem, answer: str) -> Vector:
-        """Return 1 for each entity that is named rightly."""
-        named = read_names(answer)
+        """1 for each entity that is named correctly."""
+        named = parse_names(answer)
         if not named:
             return (0.0,) * len(self.objectives)
         right = [
@@ -97,21 +97,21 @@ class EureqaTask(Task[EureqaProblem]):
         return (*right, *[1.0] * (len(self.objectives) - len(right)))
 
     def normal_form(self, answer: str) -> Hashable:
-        """Return the normalised names."""
-        return tuple(sorted(read_names(answer).items()))
+        """The normalised names."""
+        return tuple(sorted(parse_names(answer).items()))
 
     def gold(self, problem: EureqaProblem) -> str:
-        """Return the gold names."""
+        """The gold names."""
         return "\n".join(f"{letter}: {name}" for letter, name in zip(LETTERS, problem.entities, strict=False))
 
 
 def normal_name(name: str) -> str:
-    """Return a name as names are compared: underscores are spaces, as in an encyclopedia's addresses."""
+    """A name as names are compared; underscores are spaces, as in Wikipedia's URLs."""
     return normalise(name.replace("_", " "))
 
 
-def read_names(answer: str) -> dict[str, str]:
-    """Return letter → normalised name; of a letter that is named twice, the first."""
+def parse_names(answer: str) -> dict[str, str]:
+    """Letter → normalised name; the first where a letter is named twice."""
     named: dict[str, str] = {}
     for letter, name in _LINE.findall(answer):
         if normal := normal_name(name):
@@ -119,11 +119,11 @@ def read_names(answer: str) -> dict[str, str]:
     return named
 
 
-def _problem(row: Mapping[str, Any], name: str, place: str) -> EureqaProblem:
-    question = [row["question"]] if isinstance(row.get("question"), str) else items(row, "question", str, place)
-    masks, entities = items(row, "entity_masks", str, place), items(row, "entities", str, place)
+def _problem(row: Mapping[str, Any], name: str, where: str) -> EureqaProblem:
+    question = [row["question"]] if isinstance(row.get("question"), str) else items(row, "question", str, where)
+    masks, entities = items(row, "entity_masks", str, where), items(row, "entities", str, where)
     if len(masks) != len(entities) or not 2 <= len(masks) <= len(LETTERS) + 1:
-        raise InputError(f"{place}: entity_masks and entities must both hold 2 to {len(LETTERS) + 1} texts")
+        raise InputError(f"{where}: entity_masks and entities must both have 2 to {len(LETTERS) + 1} texts")
     return EureqaProblem(
         id=name,
         narrative=" ".join(question),

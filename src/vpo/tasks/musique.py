@@ -1,18 +1,18 @@
-"""musique: questions of two to four hops over twenty paragraphs (arXiv 2108.00573), a number per hop and the answer."""
+"""musique: questions of two to four hops over twenty paragraphs (arXiv 2108.00573): the hops, and the answer."""
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from vpo.tasks import answers as protocol
-from vpo.tasks.data import Published, field, items, read_data, shuffled, unique
-from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
+from vpo.tasks import answers as answer_format
+from vpo.tasks.data import Published, check_split, field, items, read_data, shuffled, take, unique
+from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.tasks.text import between, normalise, word_f1
 from vpo.util.errors import InputError
 
 HOPS = 4
-CITATIONS = 4  # how many different citations count
+CITATIONS = 4  # the number of different citations that count
 PER_HOPS = 100  # questions of each number of hops in the test split: 300 in all
 PUBLISHED = Published(
     title="MuSiQue-Ans, musique_ans_v1.0_train.jsonl and musique_ans_v1.0_dev.jsonl",
@@ -71,29 +71,29 @@ class MusiqueTask(Task[MusiqueProblem]):
         self.data = data
 
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[MusiqueProblem]:
-        """Return questions: "train", "dev" (all of it), or "test": of dev, 100 each of two, three and four hops."""
+        """Questions of "train", of "dev", or of "test": 100 of dev for each of two, three and four hops."""
         check_split(split, ("train", "dev", "test"), self.name)
         part = "train" if split == "train" else "dev"
         rows = read_data(self.name, PUBLISHED, self.data, part)
-        found = unique([_problem(row, place) for place, row in rows], self.name)
-        return take(_stratified(found) if split == "test" else found, count)
+        problems = unique([_problem(row, where) for where, row in rows], self.name)
+        return take(_stratified(problems) if split == "test" else problems, count)
 
     def question(self, problem: MusiqueProblem) -> list[Message]:
-        """Return the paragraphs, the question, and the form of an answer."""
+        """The paragraphs, the question, and the form of an answer."""
         paragraphs = "\n\n".join(
             f"[{number}] {title}\n{text}" for number, (title, text) in enumerate(problem.paragraphs, start=1)
         )
         return [{"role": "user", "content": f"{paragraphs}\n\nQuestion: {problem.question}\n\n{FORM}"}]
 
     def parse(self, completion: str, answers: int) -> list[str | None]:
-        """Return the answers; a single one is all that follows the reasoning."""
+        """The answers; a single one is everything after the reasoning."""
         if answers > 1:
-            return protocol.parse(completion, answers)
-        return [protocol.split_reasoning(completion)[1].strip() or None]
+            return answer_format.parse(completion, answers)
+        return [answer_format.split_reasoning(completion)[1].strip() or None]
 
     def score(self, problem: MusiqueProblem, answer: str) -> Vector:
-        """Return a number per hop and the word F1 of the answer."""
-        citations, text = read_answer(answer)
+        """1 or 0 per hop, and the word F1 of the answer."""
+        citations, text = parse_answer(answer)
         if not normalise(text):
             return (0.0,) * len(self.objectives)
         counted = set(citations[:CITATIONS])
@@ -102,49 +102,49 @@ class MusiqueTask(Task[MusiqueProblem]):
         return (*hops, *beyond, max(word_f1(text, gold) for gold in problem.gold))
 
     def normal_form(self, answer: str) -> Hashable:
-        """Return which citations count, and the normalised answer."""
-        citations, text = read_answer(answer)
+        """The citations that count, and the normalised answer."""
+        citations, text = parse_answer(answer)
         return frozenset(citations[:CITATIONS]), normalise(text)
 
     def gold(self, problem: MusiqueProblem) -> str:
-        """Return the gold citations and answer."""
+        """The gold citations and answer."""
         return f"<support>{', '.join(map(str, problem.hops))}</support>\n<answer>{problem.gold[0]}</answer>"
 
 
-def read_answer(answer: str) -> tuple[list[int], str]:
-    """Return the different citations, in order, and the text of an answer; nothing where its tags are missing."""
+def parse_answer(answer: str) -> tuple[list[int], str]:
+    """The different citations, in order, and the text of an answer; each empty where its tags are missing."""
     support = between(answer, "<support>", "</support>") or ""
     numbers = [int(number) for number in re.findall(r"[0-9]+", support) if len(number) <= 4]
     return list(dict.fromkeys(numbers)), between(answer, "<answer>", "</answer>") or ""
 
 
-def _problem(row: Mapping[str, Any], place: str) -> MusiqueProblem:
+def _problem(row: Mapping[str, Any], where: str) -> MusiqueProblem:
     numbers: dict[Any, int] = {}
     paragraphs = []
-    for number, paragraph in enumerate(items(row, "paragraphs", dict, place), start=1):
-        where = f"{place}: paragraph {number}"
-        numbers[field(paragraph, "idx", int, where)] = number
-        paragraphs.append((field(paragraph, "title", str, where), field(paragraph, "paragraph_text", str, where)))
+    for number, paragraph in enumerate(items(row, "paragraphs", dict, where), start=1):
+        which = f"{where}: paragraph {number}"
+        numbers[field(paragraph, "idx", int, which)] = number
+        paragraphs.append((field(paragraph, "title", str, which), field(paragraph, "paragraph_text", str, which)))
     hops = []
-    for hop in items(row, "question_decomposition", dict, place):
+    for hop in items(row, "question_decomposition", dict, where):
         support = hop.get("paragraph_support_idx")
         if support not in numbers:
-            raise InputError(f"{place}: paragraph_support_idx must name a paragraph, not {support}")
+            raise InputError(f"{where}: paragraph_support_idx must name a paragraph, not {support}")
         hops.append(numbers[support])
     if not 1 <= len(hops) <= HOPS:
-        raise InputError(f"{place}: question_decomposition must hold 1 to {HOPS} hops, not {len(hops)}")
-    aliases = items(row, "answer_aliases", str, place) if row.get("answer_aliases") is not None else []
+        raise InputError(f"{where}: question_decomposition must have 1 to {HOPS} hops, not {len(hops)}")
+    aliases = items(row, "answer_aliases", str, where) if row.get("answer_aliases") is not None else []
     return MusiqueProblem(
-        id=field(row, "id", str, place),
-        question=field(row, "question", str, place),
+        id=field(row, "id", str, where),
+        question=field(row, "question", str, where),
         paragraphs=tuple(paragraphs),
         hops=tuple(hops),
-        gold=(field(row, "answer", str, place), *aliases),
+        gold=(field(row, "answer", str, where), *aliases),
     )
 
 
 def _stratified(problems: Sequence[MusiqueProblem]) -> list[MusiqueProblem]:
-    """Return up to 100 questions of each number of hops, picked with a fixed seed, in the order of the data."""
+    """Up to 100 questions of each number of hops, sampled with a fixed seed, in the order of the data."""
     chosen: set[str] = set()
     for hops in (2, 3, 4):
         bucket = [problem.id for problem in problems if len(problem.hops) == hops]

@@ -1,4 +1,4 @@
-"""What a task is: it states objectives, gives problems, asks for m answers, and scores each one as a vector."""
+"""The base class of tasks: objectives, problems, prompts that request m answers, and a score vector for each answer."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -10,18 +10,17 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from vpo.core.checks import check_weights
-from vpo.tasks import answers as protocol
+from vpo.tasks import answers as answer_format
+from vpo.tasks.validation import Flaw, validate
 from vpo.util.errors import InputError
 
 Message: TypeAlias = dict[str, str]
 Vector: TypeAlias = tuple[float, ...]
 
-AT_ONCE = 64  # what is scored in one call: enough to keep many cores busy
-
 
 @dataclass(frozen=True)
 class Objective:
-    """One number of a reward: its name and what it means, in a line."""
+    """One component of a reward vector: its name and its meaning, in one line."""
 
     name: str
     meaning: str
@@ -32,42 +31,32 @@ class Problem(Protocol):
 
     @property
     def id(self) -> str:
-        """Its name, unique within a split."""
+        """Unique within a split."""
 
 
 P = TypeVar("P", bound=Problem)
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Flaw:
-    """A gold answer that does not score as it should, and why."""
-
-    problem: str
-    reason: str
-    answer: str | None
 
 
 class Task(ABC, Generic[P]):
     """A domain of problems whose answers are scored as vectors in [0, 1]^D, higher is better.
 
-    A new task subclasses this, says what stands in the first block below, and implements `problems`, `question` and
-    `score`. A keyword of its constructor is a setting that `vpo tasks show NAME --set KEY=VALUE` and the like reach.
+    A new task subclasses this, defines the class variables of the first block below, and implements `problems`,
+    `question` and `score`. The keywords of its constructor are settings: `--set KEY=VALUE` on the command line.
 
-    An answer that cannot be read scores zero everywhere; scoring never raises, whatever the text. A score that cannot
-    be known, since what would tell is out of order, is None: never zero.
+    An answer that cannot be parsed scores zero everywhere; scoring never raises, whatever the text. A score that is
+    unknown, since the scorer itself failed, is None: never zero.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     objectives: ClassVar[tuple[Objective, ...]]
-    weights: ClassVar[Vector]  # w*, the weighting that is deployed and reported; of sum 1
+    weights: ClassVar[Vector]  # w*, the weighting that is deployed and reported; sums to 1
 
-    # Whether problems differ in how many objectives they have. Such a task says by `names_of` which, and w* is uniform
-    # over the objectives of each problem.
+    # Whether problems differ in their number of objectives. Such a task overrides `names_of`, and w* is uniform over
+    # the objectives of each problem.
     ragged: ClassVar[bool] = False
 
-    # Whether a single answer stands in <answer> tags. Not where the published format has tags of its own.
+    # Whether a single answer is requested in <answer> tags. False where the published format has tags of its own.
     wraps_single: ClassVar[bool] = True
 
     # Settings that are files or folders.
@@ -77,30 +66,30 @@ class Task(ABC, Generic[P]):
 
     @abstractmethod
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[P]:
-        """Return the problems of a split, or the first `count` of them."""
+        """The problems of a split, or the first `count` of them."""
 
     @abstractmethod
     def question(self, problem: P) -> list[Message]:
-        """Return the problem as chat messages, without a word on how many answers to give. The user speaks last."""
+        """The problem as chat messages, without the number of answers. The last message is the user's."""
 
     @abstractmethod
     def score(self, problem: P, answer: str) -> Vector | None:
-        """Return the score of one answer on each objective of the problem, or None where it cannot be known."""
+        """The score of one answer on each objective of the problem, or None where it is unknown."""
 
     # To override where the default does not fit
 
     def solved(self, vector: Sequence[float]) -> bool:
-        """Return whether an answer with these scores solves its problem: all objectives at 1."""
+        """Whether an answer with these scores solves its problem: by default, all objectives are 1."""
         return all(score >= 1 - 1e-9 for score in vector)
 
     def names_of(self, problem: P) -> tuple[str, ...]:
-        """Return the names of a problem's objectives: here, of all."""
+        """The names of a problem's objectives: by default, all of the task's."""
         return self.names
 
     def score_all(self, problems: Sequence[P], answers: Sequence[str | None]) -> list[Vector | None]:
-        """Return the scores of pairs of problem and answer, each as `score` does; a missing answer scores zero.
+        """The score of each pair of problem and answer; a missing answer, None, scores zero.
 
-        To override where many are scored faster together than one after another.
+        Override it where a batch is scored faster than one answer after another.
         """
         return [
             (0.0,) * len(self.names_of(problem)) if answer is None else self.score(problem, answer)
@@ -108,9 +97,9 @@ class Task(ABC, Generic[P]):
         ]
 
     def score_sets(self, problems: Sequence[P], sets: Sequence[Sequence[str | None]]) -> list[list[Vector | None]]:
-        """Return the scores of the answers of sets, one set for each problem: here, of all in one `score_all`.
+        """The scores of sets of answers, one set for each problem, all in one call of `score_all`.
 
-        To override where the score of an answer depends on the others of its set.
+        Override it where the score of an answer depends on the others of its set.
         """
         repeated = [problem for problem, answers in zip(problems, sets, strict=True) for _ in answers]
         vectors = iter(self.score_all(repeated, [answer for answers in sets for answer in answers]))
@@ -119,59 +108,59 @@ class Task(ABC, Generic[P]):
     def solved_all(
         self, problems: Sequence[P], answers: Sequence[str | None], vectors: Sequence[Vector | None]
     ) -> list[bool | None]:
-        """Return whether each answer, of these scores, solves its problem, or None where that cannot be known.
+        """Whether each answer, with these scores, solves its problem; None where that is unknown.
 
-        This is for evaluation and search. To override where there is more to it than the scores, such as tests that
-        are kept out of the reward.
+        Evaluation and search call it. Override it where more than the scores decides, such as tests that are held out
+        from the reward.
         """
         return [None if vector is None else self.solved(vector) for vector in vectors]
 
     def normal_form(self, answer: str) -> Hashable:
-        """Return what two answers share that are the same, None for one that cannot be read: here, the words."""
+        """Equal for answers that are duplicates; None for one that cannot be parsed. By default, the words."""
         return " ".join(answer.split())
 
     def parse(self, completion: str, answers: int) -> list[str | None]:
-        """Return the answers of a completion, None for a missing one."""
+        """The m answers of a completion, None for a missing one."""
         if answers == 1 and not self.wraps_single:
             return [completion.strip() or None]
-        return protocol.parse(completion, answers)
+        return answer_format.parse(completion, answers)
 
     def parts(self, completion: str, answers: int) -> list[tuple[int, int]]:
-        """Return where the part of each answer of a set ends, and its place; to be written anew where `parse` is."""
-        return protocol.parts(completion, answers)
+        """Where the part of each answer of a set ends, and its index. Override it together with `parse`."""
+        return answer_format.parts(completion, answers)
 
     def described(self) -> dict[str, Any]:
-        """Return what scores depend on besides settings, as plain data: it is saved with a run, and must not change."""
+        """What scores depend on besides the settings, as plain data. It is saved with a run, and must not change."""
         return {}
 
     def counted(self) -> dict[str, tuple[float, int]]:
-        """Return what is worth watching of the scoring since this was last asked: name → total and of how many.
+        """Metrics of the scoring since the last call: name → total and count.
 
-        It is logged as the mean, or the total where the number is 0.
+        The mean is logged, or the total where the count is 0.
         """
         return {}
 
     def gold(self, problem: P) -> str | None:
-        """Return the best answer, or None where the task knows none."""
+        """A best answer, or None where the task knows none."""
         return None
 
     def expected(self, problem: P) -> Vector:
-        """Return the scores of the gold answer."""
+        """The scores of the gold answer."""
         return (1.0,) * len(self.names_of(problem))
 
     def best(self, problem: P, target: Sequence[float] | None = None) -> float | None:
-        """Return the largest w·r that any answer can earn, under w* or another target, or None where nobody knows."""
+        """The largest w·r of any answer, under w* or another target, or None where it is unknown."""
         return None
 
     def demonstrations(self, problem: P, count: int, random: Random) -> list[str]:
-        """Return answers to imitate: here, the gold answer, as often as it takes."""
+        """Answers to imitate: by default, `count` copies of the gold answer."""
         gold = self.gold(problem)
         if gold is None:
             raise InputError(f"task {self.name} has no demonstrations")
         return [gold] * count
 
     def picture(self, problem: P, answers: Sequence[str], *, colour: bool) -> str | None:
-        """Return a problem and answers as a picture for a terminal, or None for a task without pictures."""
+        """A problem and answers as a picture for a terminal, or None for a task without pictures."""
         return None
 
     def draw(self, problem: P, answers: Sequence[str], path: str) -> None:
@@ -179,14 +168,14 @@ class Task(ABC, Generic[P]):
         raise InputError(f"task {self.name} has no pictures")
 
     def scene(self, problem: P) -> str | None:
-        """Return a problem as an SVG drawing for a page, or None for a task without pictures."""
+        """A problem as an SVG drawing for a page, or None for a task without pictures."""
         return None
 
     def trace(self, problem: P, answer: str) -> str:
-        """Return an answer as the points of a line over the scene."""
+        """An answer as the points of an SVG line over the scene."""
         return ""
 
-    # Given
+    # Derived from the above
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -195,15 +184,15 @@ class Task(ABC, Generic[P]):
 
     @property
     def target(self) -> dict[str, float] | None:
-        """w* by name; None, which is uniform everywhere, where problems differ in their objectives."""
+        """w* by name; None, which means uniform, where problems differ in their objectives."""
         return None if self.ragged else dict(zip(self.names, self.weights, strict=True))
 
     def ask(self, problem: P, answers: int = 1, target: Sequence[float] | None = None) -> list[Message]:
-        """Return the prompt, as chat messages, that asks for a number of answers.
+        """The prompt, as chat messages, that requests a number of answers.
 
         Args:
-            problem: what to ask.
-            answers: m, how many answers one completion is to hold.
+            problem: of this task.
+            answers: m, the number of answers in one completion.
             target: weights of the objectives to write into the prompt, for goal-conditioned policies.
         """
         *before, last = self.question(problem)
@@ -211,11 +200,11 @@ class Task(ABC, Generic[P]):
         if target is not None:
             parts.append(self.goal(problem, target))
         if answers > 1 or self.wraps_single:
-            parts.append(protocol.instruction(answers))
+            parts.append(answer_format.instruction(answers))
         return [*before, {**last, "content": "\n\n".join(parts)}]
 
     def goal(self, problem: P, target: Sequence[float]) -> str:
-        """Return the sentence that states a weighting of a problem's objectives."""
+        """The sentence that states a weighting of a problem's objectives."""
         names = self.names_of(problem)
         if len(target) != len(names):
             raise InputError(f"target must hold {len(names)} weights, not {len(target)}")
@@ -224,77 +213,11 @@ class Task(ABC, Generic[P]):
         return f"What counts in this answer: {shares}."
 
     def validate(self, problems: Iterable[P]) -> Iterator[Flaw | None]:
-        """Grade the gold answer of each problem, without a model: None where it scores as it should.
-
-        The answer is written into a completion and read back as a model's would be, as one answer and as three.
-        """
-        for some in in_blocks(problems):
-            yield from self._graded(some)
-
-    def _graded(self, problems: Sequence[P]) -> list[Flaw | None]:
-        """Grade the gold answers of some problems in one call."""
-        golds = [self.gold(problem) for problem in problems]
-        ways = {"a single answer": self._read_alone, "one of a set": self._read_in_a_set}
-        reasons: list[list[str]] = [[] for _ in problems]
-        for way, read in ways.items():
-            found = [None if gold is None else read(gold) for gold in golds]
-            vectors = self.score_all(problems, found)
-            solved = self.solved_all(problems, found, vectors)
-            for place, problem in enumerate(problems):
-                if reason := self._shortfall(problem, found[place], vectors[place], solved[place]):
-                    reasons[place].append(f"as {way}: {reason}")
-        return [
-            Flaw(problem.id, "there is no gold answer", None)
-            if gold is None
-            else Flaw(problem.id, "; ".join(found), gold)
-            if found
-            else None
-            for problem, gold, found in zip(problems, golds, reasons, strict=True)
-        ]
-
-    def _read_alone(self, gold: str) -> str | None:
-        return self.parse(protocol.write([gold]) if self.wraps_single else gold, 1)[0]
-
-    def _read_in_a_set(self, gold: str) -> str | None:
-        return self.parse(protocol.write([gold] * 3), 3)[-1]
-
-    def _shortfall(self, problem: P, answer: str | None, vector: Vector | None, solved: bool | None) -> str:
-        """Return what an answer lacks to the gold scores, in words; nothing where it lacks nothing."""
-        if answer is None:
-            return "it is not read back"
-        if vector is None or solved is None:
-            return "its score cannot be known"
-        expected = self.expected(problem)
-        scores = zip(self.names_of(problem), vector, expected, strict=True)
-        lacking = [f"{name} is {score:.3g}, not {due:.3g}" for name, score, due in scores if score < due - 1e-9]
-        if not lacking and not solved and self.solved(expected):
-            return "it does not solve the problem"
-        return ", ".join(lacking)
-
-
-def in_blocks(items: Iterable[T]) -> Iterator[list[T]]:
-    """Yield as many items at a time as are worth one call of `score_all`."""
-    rest = iter(items)
-    while some := list(islice(rest, AT_ONCE)):
-        yield some
-
-
-def take(problems: Sequence[P], count: int | None) -> Sequence[P]:
-    """Return the first `count` problems, refusing to give fewer."""
-    if count is None:
-        return problems
-    if not 1 <= count <= len(problems):
-        raise InputError(f"count must lie in 1..{len(problems)}, the problems of the split, not {count}")
-    return problems[:count]
+        """Grade the gold answer of each problem, without a model: None where it scores as it should."""
+        return validate(self, problems)
 
 
 def scoring_note(task: Task[Any]) -> dict[str, Any]:
-    """Return what is noted of how a task scores, under `scoring`; nothing where its settings say all."""
+    """What a run records of how its task scores, under `scoring`; empty where the settings say all."""
     described = task.described()
     return {"scoring": described} if described else {}
-
-
-def check_split(split: str, splits: Sequence[str], task: str) -> None:
-    """Refuse a split that a task does not have."""
-    if split not in splits:
-        raise InputError(f"split {split!r} is not one of {task}: there are {', '.join(splits)}")

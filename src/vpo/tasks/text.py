@@ -1,4 +1,4 @@
-"""Reading and comparing short texts, as several tasks do."""
+"""Comparison of short texts, as several tasks need it."""
 
 import re
 import string
@@ -10,26 +10,26 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def between(text: str, opening: str, closing: str) -> str | None:
-    """Return what stands between the first opening tag and the closing tag after it, None without both."""
+    """The text between the first opening tag and the closing tag after it, None without both."""
     _, opened, rest = text.partition(opening)
     content, closed, _ = rest.partition(closing)
     return content.strip() if opened and closed else None
 
 
 def normalise(text: str) -> str:
-    """Return a text without case, punctuation, articles and extra white space, as SQuAD compares it."""
+    """A text without case, punctuation, articles and extra white space, as SQuAD compares it."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
-def f1(found: Iterable[Hashable], gold: Iterable[Hashable]) -> float:
-    """Return the F1 of two multisets. Two empty ones agree."""
-    found_counts, gold_counts = Counter(found), Counter(gold)
-    sizes = found_counts.total(), gold_counts.total()
+def f1(predicted: Iterable[Hashable], gold: Iterable[Hashable]) -> float:
+    """The F1 of two multisets; 1 for two empty ones."""
+    predicted_counts, gold_counts = Counter(predicted), Counter(gold)
+    sizes = predicted_counts.total(), gold_counts.total()
     if 0 in sizes:
         return float(sizes == (0, 0))
-    return 2 * (found_counts & gold_counts).total() / sum(sizes)
+    return 2 * (predicted_counts & gold_counts).total() / sum(sizes)
 
 
-def word_f1(found: str, gold: str) -> float:
-    """Return the F1 of the words of two texts, both normalised: SQuAD's."""
-    return f1(normalise(found).split(), normalise(gold).split())
+def word_f1(predicted: str, gold: str) -> float:
+    """SQuAD's F1 of the words of two texts, both normalised."""
+    return f1(normalise(predicted).split(), normalise(gold).split())

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 from vpo.models.build import BuildConfig, build_maze
 from vpo.models.warmup import OWN, Warmup, warm_up
 from vpo.tasks import get as get_task
-from vpo.tasks.maze.world import check_size
+from vpo.tasks.maze.generator import check_size
 from vpo.training.config import TrainConfig
 from vpo.util.errors import InputError
 from vpo.util.settings import setting, setting_like

@@ -1,58 +1,58 @@
-"""Reading a program out of an answer, and telling whether two programs are the same."""
+"""Extracts the program of an answer, and compares programs."""
 
 import ast
 import hashlib
 import warnings
 
-LONGEST = 100_000  # characters of an answer; a longer one is not read
+LONGEST = 100_000  # characters of an answer; a longer one has no program
 FENCE = "```"
 PYTHON = ("python", "python3", "py")
 
 
-def read_program(answer: str) -> str | None:
-    """Return the program of an answer: its last whole fence of Python, or all of it where it has no fence.
+def extract_program(answer: str) -> str | None:
+    """The last complete fenced block of Python, or the whole answer where it has no fence.
 
-    A fence without a language counts where none is of Python: beside one, it is an example of what is printed. None
-    where there is no program, and where a fence is opened and never closed.
+    A block without a language counts only where none is marked as Python: otherwise it is an example of output. None
+    where there is no program, and where a block is opened and never closed.
     """
     if len(answer) > LONGEST:
         return None
     if FENCE not in answer:
         return answer if answer.strip() else None
-    found: dict[bool, str] = {}  # the last fence of Python, and the last without a language
-    language: str | None = None  # of the fence that is open
-    inside: list[str] = []
+    last: dict[bool, str] = {}  # the last block marked as Python, and the last without a language
+    language: str | None = None  # of the block that is open
+    block: list[str] = []
     for line in answer.split("\n"):
-        sign = line.strip()
-        if language is None and sign.startswith(FENCE):
-            language, inside = sign.removeprefix(FENCE).strip().lower(), []
-        elif language is not None and sign == FENCE:
-            if language in ("", *PYTHON) and any(each.strip() for each in inside):
-                found[language in PYTHON] = "\n".join(inside)
+        text = line.strip()
+        if language is None and text.startswith(FENCE):
+            language, block = text.removeprefix(FENCE).strip().lower(), []
+        elif language is not None and text == FENCE:
+            if language in ("", *PYTHON) and any(each.strip() for each in block):
+                last[language in PYTHON] = "\n".join(block)
             language = None
         else:
-            inside.append(line)
-    return found.get(True, found.get(False))
+            block.append(line)
+    return last.get(True, last.get(False))
 
 
 def fenced(source: str) -> str:
-    """Return a program as an answer."""
+    """A program as an answer: in a fenced block."""
     return f"{FENCE}python\n{source.strip()}\n{FENCE}"
 
 
-def parsed(source: str) -> ast.Module | None:
-    """Return a program as Python reads it, None for one that it does not. Any text is safe: nothing is run."""
+def parse_python(source: str) -> ast.Module | None:
+    """The syntax tree of a program, None for a text that is not Python. Any text is safe: nothing is run."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of escapes and comparisons that a program has wrong
+            warnings.simplefilter("ignore")  # about wrong escapes and comparisons
             return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         return None
 
 
 def program_form(source: str) -> str | None:
-    """Return what two programs share that differ in layout, comments and docstrings alone; None for what is none."""
-    tree = parsed(source)
+    """The same hash for programs that differ in layout, comments and docstrings only; None for what is not Python."""
+    tree = parse_python(source)
     if tree is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a problem of code is: a statement, and checks of which some are objectives and the others are hidden."""
+"""Problems of code: a statement, and checks, some of which are objectives and the others hidden."""
 
 import re
 from collections.abc import Sequence
@@ -7,27 +7,27 @@ from itertools import pairwise
 from random import Random
 
 from vpo.sandbox.verdicts import Case, Program
+from vpo.util.grouping import group_by
 
-# The name under which a check calls a program through a function of its own.
-THROUGH = "vpo_check"
+WRAPPER = "vpo_check"  # the name of a wrapper's function
 
 
 @dataclass(frozen=True)
 class Check:
-    """A test, and how the program is called for it.
+    """A test case, and how the program is called for it.
 
     Attributes:
-        case: what goes in and what must come out.
-        through: source of a function `vpo_check`, which calls the program in its place; empty for the program itself.
-            It turns what the program returns into what can be compared, such as a match into whether there is one.
+        case: input and expected output.
+        wrapper: source of a function `vpo_check` that is called instead of the program's; empty to call the program's.
+            It turns what the program returns into a value that can be compared, such as a match object into a boolean.
     """
 
     case: Case
-    through: str = ""
+    wrapper: str = ""
 
     @property
     def size(self) -> int:
-        """How long its input is, written down."""
+        """Length of its input as text."""
         return len(self.case.input) if isinstance(self.case.input, str) else len(repr(self.case.input))
 
 
@@ -37,14 +37,14 @@ class Draft:
 
     Attributes:
         id: as in the data set.
-        statement: what to do, in words.
+        statement: the task in words.
         checks: all tests.
         entry: the function, or "Class.method"; None for a program that reads standard input and prints.
-        starter: code to begin with, for the prompt.
-        setup: source that stands before every answer.
+        starter: code that the answer begins with, for the prompt.
+        setup: source that is put before every answer.
         solution: a right answer, if there is one.
-        unmade: whether the expected outputs are still to be made, by running the solution.
-        left_out: tests that are not among the checks.
+        needs_outputs: whether the solution is still to be run for the expected outputs.
+        excluded: tests that are not among the checks, as text.
     """
 
     id: str
@@ -54,24 +54,24 @@ class Draft:
     starter: str = ""
     setup: str = ""
     solution: str | None = None
-    unmade: bool = False
-    left_out: tuple[str, ...] = ()
+    needs_outputs: bool = False
+    excluded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class CodeProblem:
-    """A problem: its statement, the checks that are its objectives, and those that are kept for evaluation.
+    """A problem: its statement, the checks that are its objectives, and those that are held out for evaluation.
 
     Attributes:
         id: as in the data set.
-        statement: what to do, in words.
+        statement: the task in words.
         entry: the function, or "Class.method"; None for a program that reads standard input and prints.
-        starter: code to begin with, for the prompt.
-        setup: source that stands before every answer.
+        starter: code that the answer begins with, for the prompt.
+        setup: source that is put before every answer.
         solution: a right answer, if there is one.
-        checks: the chosen tests, one an objective, smallest input first.
-        hidden: the others.
-        left_out: tests that are neither: no judge could compare from outside, or the solution itself fails.
+        checks: the tests that are objectives, smallest input first.
+        hidden: the other tests.
+        excluded: tests that are not used: they cannot be compared outside the sandbox, or the solution fails.
     """
 
     id: str
@@ -82,16 +82,16 @@ class CodeProblem:
     solution: str | None
     checks: tuple[Check, ...]
     hidden: tuple[Check, ...]
-    left_out: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
 
 
-def chosen(draft: Draft, most: int, seed: int) -> CodeProblem:
-    """Return a draft with at most so many tests chosen, spread over their sizes: one out of each slice, by the seed."""
+def choose_tests(draft: Draft, most: int, seed: int) -> CodeProblem:
+    """A problem with at most `most` tests as objectives: sorted by size, cut into slices, one of each by the seed."""
     by_size = sorted(draft.checks, key=lambda check: check.size)
     count = min(most, len(by_size))
     random = Random(f"tests {seed} {draft.id}")
-    edges = [len(by_size) * place // count for place in range(count + 1)]
-    drawn = [random.randrange(start, end) for start, end in pairwise(edges)]
+    edges = [len(by_size) * index // count for index in range(count + 1)]
+    chosen = [random.randrange(start, end) for start, end in pairwise(edges)]
     return CodeProblem(
         draft.id,
         draft.statement,
@@ -99,30 +99,42 @@ def chosen(draft: Draft, most: int, seed: int) -> CodeProblem:
         draft.starter,
         draft.setup,
         draft.solution,
-        tuple(by_size[place] for place in drawn),
-        tuple(check for place, check in enumerate(by_size) if place not in set(drawn)),
-        draft.left_out,
+        tuple(by_size[index] for index in chosen),
+        tuple(check for index, check in enumerate(by_size) if index not in set(chosen)),
+        draft.excluded,
     )
 
 
-def programs(
-    source: str, setup: str, entry: str | None, checks: Sequence[Check]
-) -> list[tuple[Program, tuple[int, ...]]]:
-    """Return the programs that an answer makes, one for each way it is called, with the places of their checks."""
-    ways: dict[str, list[int]] = {}
-    for place, check in enumerate(checks):
-        ways.setdefault(check.through, []).append(place)
+@dataclass(frozen=True)
+class ProgramCall:
+    """A program to run, and the test cases to run it on.
+
+    Attributes:
+        program: an answer with what stands before and after it.
+        cases: of the checks that call the program in this way.
+        indices: of those checks.
+    """
+
+    program: Program
+    cases: list[Case]
+    indices: list[int]
+
+
+def program_calls(source: str, setup: str, entry: str | None, checks: Sequence[Check]) -> list[ProgramCall]:
+    """What to run for an answer: one program for each wrapper that its checks have."""
+    wrappers = group_by(range(len(checks)), lambda index: checks[index].wrapper)
     return [
-        (
-            Program(joined(setup, source, through), THROUGH if through else entry),
-            tuple(places),
+        ProgramCall(
+            Program(join_sources(setup, source, wrapper), WRAPPER if wrapper else entry),
+            [checks[index].case for index in indices],
+            indices,
         )
-        for through, places in ways.items()
+        for wrapper, indices in wrappers.items()
     ]
 
 
-def joined(*parts: str) -> str:
-    """Return sources as one program. What a later one imports from the future comes first, as Python wants it."""
+def join_sources(*sources: str) -> str:
+    """Sources as one program, with all imports from __future__ first, as Python requires."""
     future = re.compile(r"^from __future__ import [^\n]*$", re.MULTILINE)
-    lines = list(dict.fromkeys(line for part in parts for line in future.findall(part)))
-    return "\n\n".join([*lines, *(future.sub("", part) for part in parts if part)])
+    lines = list(dict.fromkeys(line for source in sources for line in future.findall(source)))
+    return "\n\n".join([*lines, *(future.sub("", source) for source in sources if source)])

@@ -1,4 +1,4 @@
-"""The data sets that the task reads: how their rows are recognised, which rows a split has, and where they are."""
+"""The data sets of the task: how their rows are recognised and read, and which rows a split has."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,8 +9,7 @@ from vpo.tasks.code.contests import read_codecontests, read_deepcoder, read_live
 from vpo.tasks.code.evalplus import read_humaneval_plus, read_mbpp_plus
 from vpo.tasks.code.problem import Draft
 from vpo.tasks.code.written import read_humaneval, read_mbpp
-from vpo.tasks.data import Published, field, read_data
-from vpo.tasks.task import check_split
+from vpo.tasks.data import Published, check_split, field, read_data
 from vpo.util.errors import InputError, nearest
 
 Row = Mapping[str, Any]
@@ -19,25 +18,25 @@ MBPP_SPLITS = {"train": range(601, 975), "test": range(11, 511), ALL: range(1, 9
 
 
 @dataclass(frozen=True)
-class Window:
-    """The dates of a split of problems that have one: train is before the first, test from there to the second."""
+class DateWindow:
+    """Splits by date: train is before `before`, test from there to `until`, exclusive."""
 
     before: date
     until: date
 
     @classmethod
-    def of(cls, before: str, until: str) -> "Window":
-        """Read two dates."""
+    def parse(cls, before: str, until: str) -> "DateWindow":
+        """Two ISO dates."""
         try:
-            found = cls(date.fromisoformat(before), date.fromisoformat(until))
+            window = cls(date.fromisoformat(before), date.fromisoformat(until))
         except ValueError:
             raise InputError(f"before and until must be dates such as 2025-02-01, not {before!r}, {until!r}") from None
-        if found.before >= found.until:
+        if window.before >= window.until:
             raise InputError(f"until must be later than before, {before}, not {until}")
-        return found
+        return window
 
-    def holds(self, day: date, split: str) -> bool:
-        """Return whether a day belongs to a split."""
+    def contains(self, day: date, split: str) -> bool:
+        """Whether a day belongs to a split."""
         return split == ALL or (day < self.before if split == "train" else self.before <= day < self.until)
 
 
@@ -46,30 +45,30 @@ class Reader:
     """How one data set is read.
 
     Attributes:
-        published: where it is; one part where its splits are made here, else a part a split.
-        splits: what there is to ask for.
-        read: a row and its place → a draft.
-        known_by: whether a row is of this data set.
-        holds: whether a row belongs to a split, of those that the part is not.
+        published: where it is: one part, "all", where splits are made here, else one part a split.
+        splits: the names of its splits.
+        read: makes a draft of a row and its location.
+        recognises: whether a row is of this data set.
+        contains: whether a row of the part "all" belongs to a split.
     """
 
     published: Published
     splits: tuple[str, ...]
     read: Callable[[Row, str], Draft]
-    known_by: Callable[[Row], bool]
-    holds: Callable[[Row, str, str, Window], bool] = lambda row, place, split, window: True
+    recognises: Callable[[Row], bool]
+    contains: Callable[[Row, str, str, DateWindow], bool] = lambda row, where, split, window: True
 
-    def drafts(self, data: str | None, split: str, window: Window) -> Iterator[Draft]:
-        """Yield the problems of a split, as they are read, without those of which no test can be judged."""
+    def drafts(self, data: str | None, split: str, window: DateWindow) -> Iterator[Draft]:
+        """Yield the problems of a split as they are read, without those whose tests are all excluded."""
         check_split(split, self.splits, f"code on {self.published.title}")
         part = split if split in self.published.files else ALL
-        for place, row in read_data("code", self.published, data, part):
-            if self.holds(row, place, split, window) and (draft := self.read(row, place)).checks:
+        for where, row in read_data("code", self.published, data, part):
+            if self.contains(row, where, split, window) and (draft := self.read(row, where)).checks:
                 yield draft
 
 
 def _one_part(title: str, hub: str, split: str = "test") -> Published:
-    """Return a data set of which all files, and on the hub one split, are read whatever is asked for."""
+    """A data set of which all files, and one split on the hub, are read for every split."""
     return Published(title, hub, {ALL: ("",)}, {ALL: split})
 
 
@@ -77,16 +76,16 @@ def _parts(title: str, hub: str) -> Published:
     return Published(title, hub, {"train": ("train",), "test": ("test",)}, {"train": "train", "test": "test"})
 
 
-def _by_number(row: Row, place: str, split: str, window: Window) -> bool:
-    return field(row, "task_id", int, place) in MBPP_SPLITS[split]
+def _by_number(row: Row, where: str, split: str, window: DateWindow) -> bool:
+    return field(row, "task_id", int, where) in MBPP_SPLITS[split]
 
 
-def _by_date(row: Row, place: str, split: str, window: Window) -> bool:
+def _by_date(row: Row, where: str, split: str, window: DateWindow) -> bool:
     text = str(row.get("contest_date"))
     try:
-        return window.holds(date.fromisoformat(text[:10]), split)
+        return window.contains(date.fromisoformat(text[:10]), split)
     except ValueError:
-        raise InputError(f"{place}: contest_date must be a date, not {text!r}") from None
+        raise InputError(f"{where}: contest_date must be a date, not {text!r}") from None
 
 
 READERS: dict[str, Reader] = {
@@ -138,17 +137,17 @@ READERS: dict[str, Reader] = {
 ANY = _one_part("one of " + ", ".join(READERS), "livecodebench/code_generation_lite")
 
 
-def reader_of(data: str | None, source: str | None) -> Reader:
-    """Return the reader of a data set, by its name or by what the first row looks like."""
+def find_reader(data: str | None, source: str | None) -> Reader:
+    """The reader of a data set, by its name or by the fields of the first row."""
     if source is not None:
         if source not in READERS:
             raise InputError(f"source {source!r} is not known: {nearest(source, READERS)}")
         return READERS[source]
     if data is not None and (data == "hub" or data.startswith("hub:")):
         raise InputError(f"data from the hub needs the setting source, one of {', '.join(READERS)}")
-    for place, row in read_data("code", ANY, data, ALL):
+    for where, row in read_data("code", ANY, data, ALL):
         for reader in READERS.values():
-            if reader.known_by(row):
+            if reader.recognises(row):
                 return reader
-        raise InputError(f"{place}: no source is known whose rows have the fields {', '.join(row)}")
-    raise InputError(f"{data}: the data of task code holds no rows")
+        raise InputError(f"{where}: no known source has rows with the fields {', '.join(row)}")
+    raise InputError(f"{data}: the data of task code has no rows")

@@ -1,13 +1,13 @@
-"""Programs of answers and solutions to the sandbox and back: many at once, in one call."""
+"""Runs programs of answers and solutions in the sandbox, many in one call."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from vpo.sandbox.verdicts import Case, Output, Program, Status, Verdict
+from vpo.tasks.batches import in_batches
 from vpo.tasks.code.evalplus import tolerance
-from vpo.tasks.code.problem import Check, CodeProblem, Draft, programs
-from vpo.tasks.task import in_blocks
+from vpo.tasks.code.problem import Check, CodeProblem, Draft, ProgramCall, program_calls
 from vpo.util.errors import InputError
 from vpo.util.progress import progress
 
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from vpo.sandbox import Sandbox
 
 T = TypeVar("T")
-# The arguments of `programs`: a source, what stands before it, its entry, and the checks.
-Job: TypeAlias = tuple[str, str, str | None, Sequence[Check]]
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A program that is to be put to some checks of a problem."""
+class Submission:
+    """A program that is run on some checks of a problem."""
 
     problem: CodeProblem
     source: str
@@ -29,73 +27,69 @@ class Trial:
 
     @property
     def key(self) -> tuple[int, str]:
-        """What two trials share that come to the same, in one call."""
+        """Equal for submissions of one call with equal verdicts."""
         return id(self.problem), self.source
 
-
-def verdicts(sandbox: "Sandbox", trials: Sequence[Trial]) -> list[list[Verdict]]:
-    """Return what became of each check of each trial; trials that come to the same are run once."""
-    different = {trial.key: trial for trial in trials}
-    jobs = [(each.source, each.problem.setup, each.problem.entry, each.checks) for each in different.values()]
-    found = dict(zip(different, _by_check(sandbox.judge_many, jobs), strict=True))
-    return [found[trial.key] for trial in trials]
+    @property
+    def calls(self) -> list[ProgramCall]:
+        """The programs that the sandbox runs for it."""
+        return program_calls(self.source, self.problem.setup, self.problem.entry, self.checks)
 
 
-def _by_check(run: Callable[[list[tuple[Program, list[Case]]]], list[list[T]]], jobs: Sequence[Job]) -> list[list[T]]:
-    """Return what came of each check of each job, all run in one call."""
-    made = [programs(*job) for job in jobs]
-    ways = [
-        (program, [job[-1][place].case for place in places])
-        for job, several in zip(jobs, made, strict=True)
-        for program, places in several
-    ]
-    results = iter(run(ways))
-    found = []
-    for several in made:
-        by_place = {place: each for _, places in several for place, each in zip(places, next(results), strict=True)}
-        found.append([by_place[place] for place in sorted(by_place)])
-    return found
+def judge(sandbox: "Sandbox", submissions: Sequence[Submission]) -> list[list[Verdict]]:
+    """One verdict for each check of each submission; equal submissions are run once."""
+    distinct = {submission.key: submission for submission in submissions}
+    results = _run(sandbox.judge_many, [submission.calls for submission in distinct.values()])
+    verdicts = dict(zip(distinct, results, strict=True))
+    return [verdicts[submission.key] for submission in submissions]
 
 
-def with_outputs(sandbox: Callable[[], "Sandbox"], drafts: Sequence[Draft]) -> list[Draft]:
-    """Return drafts whose tests are whole.
+def _run(
+    run: Callable[[list[tuple[Program, list[Case]]]], list[list[T]]], groups: Sequence[list[ProgramCall]]
+) -> list[list[T]]:
+    """For each group of calls, the result of each of its checks, in order; all are run in one call of `run`."""
+    results = iter(run([(call.program, call.cases) for calls in groups for call in calls]))
+    ordered = []
+    for calls in groups:
+        by_check = {index: each for call in calls for index, each in zip(call.indices, next(results), strict=True)}
+        ordered.append([by_check[index] for index in sorted(by_check)])
+    return ordered
 
-    Where expected outputs are unmade, the solution is run for them. A test on which it fails is left out.
+
+def compute_expected(sandbox: Callable[[], "Sandbox"], drafts: Sequence[Draft]) -> list[Draft]:
+    """The drafts with expected outputs: where one has none, its solution is run. Tests on which it fails are excluded.
 
     Args:
-        sandbox: gives one, where it is needed: problems can be read where nothing can be run.
+        sandbox: makes one where it is needed: other problems can be read where nothing can be run.
         drafts: as they were read.
     """
-    unmade = [draft for draft in drafts if draft.unmade]
-    blocks = list(in_blocks(unmade))
-    made: dict[str, Draft] = {}
-    for block in progress(blocks, "running the solutions", len(blocks)):
-        made.update(zip([draft.id for draft in block], _made(sandbox(), block), strict=True))
-    return [made.get(draft.id, draft) for draft in drafts]
+    batches = list(in_batches([draft for draft in drafts if draft.needs_outputs]))
+    complete: dict[str, Draft] = {}
+    for batch in progress(batches, "running the solutions", len(batches)):
+        complete |= {draft.id: draft for draft in _run_solutions(sandbox(), batch)}
+    return [complete.get(draft.id, draft) for draft in drafts]
 
 
-def _made(sandbox: "Sandbox", drafts: Sequence[Draft]) -> list[Draft]:
-    def run(ways: list[tuple[Program, list[Case]]]) -> list[list[Output]]:
-        return sandbox.outputs_many([(program, [case.input for case in cases]) for program, cases in ways])
+def _run_solutions(sandbox: "Sandbox", drafts: Sequence[Draft]) -> list[Draft]:
+    def run(programs: list[tuple[Program, list[Case]]]) -> list[list[Output]]:
+        return sandbox.outputs_many([(program, [case.input for case in cases]) for program, cases in programs])
 
-    outputs = _by_check(run, [(draft.solution or "", "", draft.entry, draft.checks) for draft in drafts])
-    found = []
-    for draft, several in zip(drafts, outputs, strict=True):
-        checks: list[Check] = []
-        left_out: list[str] = []
-        for place, (check, output) in enumerate(zip(draft.checks, several, strict=True)):
-            if output.failure is None:
-                atol = tolerance(output.value, check.case.atol)
-                checks.append(replace(check, case=replace(check.case, expected=output.value, atol=atol)))
-            elif output.failure.status is Status.ERROR:
-                raise InputError(f"{draft.id}: the sandbox could not run the solution ({output.failure.detail})")
-            else:
-                left_out.append(f"input {place}: {_why(output.failure)}")
-        if not checks:
-            raise InputError(f"{draft.id}: the solution fails on every input; {left_out[0]}")
-        found.append(replace(draft, checks=tuple(checks), unmade=False, left_out=(*draft.left_out, *left_out)))
-    return found
+    groups = [program_calls(draft.solution or "", "", draft.entry, draft.checks) for draft in drafts]
+    return [_with_outputs(draft, outputs) for draft, outputs in zip(drafts, _run(run, groups), strict=True)]
 
 
-def _why(failure: Verdict) -> str:
-    return f"{failure.reason or failure.status.value}: {failure.detail}"
+def _with_outputs(draft: Draft, outputs: Sequence[Output]) -> Draft:
+    checks: list[Check] = []
+    excluded: list[str] = []
+    for index, (check, output) in enumerate(zip(draft.checks, outputs, strict=True)):
+        if output.failure is None:
+            atol = tolerance(output.value, check.case.atol)
+            checks.append(replace(check, case=replace(check.case, expected=output.value, atol=atol)))
+        elif output.failure.status is Status.ERROR:
+            raise InputError(f"{draft.id}: the sandbox could not run the solution ({output.failure.detail})")
+        else:
+            reason = output.failure.reason or output.failure.status.value
+            excluded.append(f"input {index}: {reason}: {output.failure.detail}")
+    if not checks:
+        raise InputError(f"{draft.id}: the solution fails on every input; {excluded[0]}")
+    return replace(draft, checks=tuple(checks), needs_outputs=False, excluded=(*draft.excluded, *excluded))

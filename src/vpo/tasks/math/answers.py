@@ -1,12 +1,12 @@
-"""The final answer of a solution: where it stands, and when it needs no computer algebra to be compared."""
+"""The final answer of a solution: how it is extracted, and when it is compared without computer algebra."""
 
 import re
 from fractions import Fraction
 
-from vpo.tasks.math.arithmetic import number
+from vpo.tasks.math.arithmetic import parse_number
 
-LONGEST = 20_000  # characters of a solution; a longer one is not read
-FINAL = 300  # characters of a final answer; a longer one is not read
+LONGEST = 20_000  # characters of a solution; a longer one has no final answer
+FINAL = 300  # characters of a final answer; a longer one is none
 BARE = 100  # characters of a solution that is nothing but a final answer
 
 _BRACES = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{|\\(?:boxed|fbox)\s{1,3}[^\s{}$\\]+|\\.|[{}]", re.DOTALL)
@@ -14,37 +14,37 @@ _NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
 _UNIT = r"(?:\\text\{[A-Za-z ]{0,40}\}|[A-Za-z]{2,20}(?: [A-Za-z]{1,20}){0,2})"
 _PLAIN = re.compile(rf"(?P<sign>-?) ?(?P<number>{_NUMBER})\.? ?(?:\\?%)? ?(?P<unit>{_UNIT})?\.?")
 _WORDS = re.compile(r"(?:\\text\{ ?)?\(?(?P<words>[A-Za-z]{2,}(?:[ -][A-Za-z]+)*)\)? ?\}?\.?")
-# Words behind a number that are no unit: the number is not all there is.
+# Words after a number that are no unit, so that the number is not the whole answer.
 _NO_UNIT = re.compile(r"(?i:\b(?:and|or|not|to|of|hundred|thousand|million|billion|dozen|half|pi|plus|minus|times)\b)")
 
 
 def boxes(text: str) -> list[tuple[int, str]]:
-    r"""Return where each ``\boxed{…}`` of a text ends, and what it holds. Braces must balance; takes linear time."""
-    found: list[tuple[int, str]] = []
-    opened: list[int | None] = []  # where the content of a box begins, None for another brace
+    r"""End position and content of each ``\boxed{…}``. Braces must balance; takes linear time."""
+    contents: list[tuple[int, str]] = []
+    opened: list[int | None] = []  # position of the content of a box, None for another brace
     for match in _BRACES.finditer(text):
         token = match.group()
         if token.endswith("{") and len(token) > 2:
             opened.append(match.end())
         elif token.startswith((r"\boxed", r"\fbox")):
-            found.append((match.end(), token.split(None, 1)[1]))
+            contents.append((match.end(), token.split(None, 1)[1]))
         elif token == "{":
             opened.append(None)
         elif token == "}" and opened and (begin := opened.pop()) is not None:
-            found.append((match.end(), text[begin : match.start()].strip()))
-    return found
+            contents.append((match.end(), text[begin : match.start()].strip()))
+    return contents
 
 
 def one_box(text: str) -> bool:
-    """Return whether a text has its answer in a box, and no other box with another content."""
+    """Whether all boxes of a text, one or more, have the same content."""
     return len({content for _, content in boxes(text)}) == 1
 
 
 def final_answer(solution: str) -> str | None:
-    r"""Return the final answer of a solution, None without one.
+    r"""The final answer of a solution, None without one.
 
-    It is what the last ``\boxed{…}`` holds or what follows the last ``####`` on its line, whichever stands later; or
-    all of it, where it is one short line without either.
+    It is the content of the last ``\boxed{…}`` or what follows the last ``####`` on its line, whichever comes later; or
+    the whole solution, where it is one short line without either.
     """
     if len(solution) > LONGEST:
         return None
@@ -60,31 +60,31 @@ def final_answer(solution: str) -> str | None:
     return content if 0 < len(content) <= FINAL else None
 
 
-def plain(text: str) -> Fraction | None:
-    """Return a number that is written plainly, with a currency, percent sign or unit: 1,234.50, $18, 20%, 3 eggs."""
+def plain_number(text: str) -> Fraction | None:
+    """A number, with a currency, percent sign or unit: 1,234.50, $18, 20%, 3 eggs; None for other text."""
     for old, new in (("\\$", ""), ("$", ""), ("{,}", ","), ("\\!", ""), ("\\,", ""), ("−", "-"), ("\\ ", " ")):
         text = text.replace(old, new)
     match = _PLAIN.fullmatch(" ".join(text.split()))
     if match is None or _NO_UNIT.search(match["unit"] or ""):
         return None
-    found = number(match["number"])
-    if found is None:
+    parsed = parse_number(match["number"])
+    if parsed is None:
         return None
-    return -found.value if match["sign"] else found.value
+    return -parsed.value if match["sign"] else parsed.value
 
 
-def compared(gold: str, answer: str) -> bool | None:
-    """Return whether a final answer is right where that is plain to see; None where it takes computer algebra."""
-    if any(sign.isdigit() and not sign.isascii() for sign in answer):
+def compare_plain(gold: str, answer: str) -> bool | None:
+    """Whether a final answer equals the gold one, as numbers or words; None where that takes computer algebra."""
+    if any(character.isdigit() and not character.isascii() for character in answer):
         return False  # digits of another script
     if "".join(gold.split()) == "".join(answer.split()):
         return True
-    values = plain(gold), plain(answer)
+    values = plain_number(gold), plain_number(answer)
     if values[0] is not None and values[1] is not None:
         return values[0] == values[1]
     words = _WORDS.fullmatch(gold.strip())
     if words is None:
         return None
-    # A checker takes words for products of letters, whatever their order.
-    given = _WORDS.fullmatch(answer.strip())
-    return given is not None and given["words"].lower() == words["words"].lower()
+    # math-verify reads words as products of letters, in any order.
+    answer_words = _WORDS.fullmatch(answer.strip())
+    return answer_words is not None and answer_words["words"].lower() == words["words"].lower()

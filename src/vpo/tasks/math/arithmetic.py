@@ -1,19 +1,19 @@
-"""Arithmetic out of untrusted text: read by a small parser within bounds, computed exactly, never evaluated as code."""
+"""Arithmetic from untrusted text: a small parser with bounds, exact fractions, and no eval."""
 
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
-MOST_TOKENS = 60  # of an expression; a longer one is not read
-MOST_DIGITS = 15  # of a number; a longer one is not read
+MOST_TOKENS = 60  # of an expression; a longer one is not parsed
+MOST_DIGITS = 15  # of a number; a longer one is not parsed
 
 
 class Number(NamedTuple):
     """A number as it is written.
 
     Attributes:
-        value: what it is; of 20%, a fifth.
-        decimals: how many places after the point are written, of a percentage two more.
+        value: exactly; of 20%, a fifth.
+        decimals: digits after the point as written; for a percentage, two more.
         percent: whether it is a percentage.
     """
 
@@ -22,18 +22,18 @@ class Number(NamedTuple):
     percent: bool = False
 
 
-# A number, an operator, a bracket; or something else, which no expression has.
+# A number, an operator, a bracket; or another text, which no expression contains.
 Token: TypeAlias = Number | str
 
 
 class Expression(NamedTuple):
-    """What an expression comes to.
+    """The value and the form of an expression.
 
     Attributes:
         value: exactly.
-        numbers: that it uses, in order.
-        form: a text that two expressions share if they differ in brackets and in the order of a sum or product alone.
-        lone: the number, where the expression is one and nothing else, but for a sign.
+        numbers: those that it uses, in order.
+        form: the same text for expressions that differ only in brackets and in the order of a sum or product.
+        lone: the number, where the expression is a single one, with or without a minus.
     """
 
     value: Fraction
@@ -42,12 +42,12 @@ class Expression(NamedTuple):
     lone: Number | None = None
 
 
-class _UnreadableError(ValueError):
-    """These tokens are no expression."""
+class _SyntaxError(ValueError):
+    """The tokens are not an expression."""
 
 
-def number(text: str) -> Number | None:
-    """Return a number written in ASCII digits, with commas or without, None where it has too many digits."""
+def parse_number(text: str) -> Number | None:
+    """A number in ASCII digits, with or without commas; None where it has too many digits."""
     digits = text.replace(",", "")
     if len(digits) > MOST_DIGITS:
         return None
@@ -55,12 +55,12 @@ def number(text: str) -> Number | None:
 
 
 def percentage(of: Number) -> Number:
-    """Return a number as a percentage."""
+    """A number followed by a percent sign."""
     return Number(of.value / 100, of.decimals + 2, True)
 
 
 def evaluate(tokens: Sequence[Token], *, strict: bool) -> Expression | None:
-    """Return what tokens come to, or None where they are no expression, divide by zero or are too many.
+    """The value of tokens, or None where they are no expression, divide by zero or are too many.
 
     Args:
         tokens: numbers, ``+ - * /`` and round brackets.
@@ -70,35 +70,35 @@ def evaluate(tokens: Sequence[Token], *, strict: bool) -> Expression | None:
         return None
     parser = _Parser(tokens, strict)
     try:
-        found = parser.sum()
-    except (_UnreadableError, ZeroDivisionError):
+        expression = parser.sum()
+    except (_SyntaxError, ZeroDivisionError):
         return None
-    return found if parser.place == len(tokens) else None
+    return expression if parser.position == len(tokens) else None
 
 
 class _Parser:
     """Recursive descent. Its depth is bounded by the number of tokens."""
 
     def __init__(self, tokens: Sequence[Token], strict: bool) -> None:
-        self.tokens, self.strict, self.place = tokens, strict, 0
+        self.tokens, self.strict, self.position = tokens, strict, 0
 
     def sum(self) -> Expression:
-        found = self.product()
-        while (sign := self._taken("+-")) is not None:
-            found = _combined(sign, found, self.product())
-        return found
+        expression = self.product()
+        while (operator := self._accept("+-")) is not None:
+            expression = _combine(operator, expression, self.product())
+        return expression
 
     def product(self) -> Expression:
-        found = self.factor()
+        expression = self.factor()
         while True:
-            sign = self._taken("*/")
-            if sign is None and (self.strict or self._next() != "("):
-                return found
-            found = _combined(sign or "*", found, self.factor())
+            operator = self._accept("*/")
+            if operator is None and (self.strict or self._next() != "("):
+                return expression
+            expression = _combine(operator or "*", expression, self.factor())
 
     def factor(self) -> Expression:
         token = self._next()
-        self.place += 1
+        self.position += 1
         if isinstance(token, Number):
             return Expression(token.value, (token.value,), str(token.value), token)
         if token == "-" and not self.strict:
@@ -106,26 +106,26 @@ class _Parser:
             lone = None if of.lone is None else of.lone._replace(value=-of.lone.value)
             return Expression(-of.value, of.numbers, f"(-{of.form})", lone)
         if token != "(":
-            raise _UnreadableError
-        found = self.sum()
-        if self._taken(")") is None:
-            raise _UnreadableError
-        return found
+            raise _SyntaxError
+        expression = self.sum()
+        if self._accept(")") is None:
+            raise _SyntaxError
+        return expression
 
     def _next(self) -> Token | None:
-        return self.tokens[self.place] if self.place < len(self.tokens) else None
+        return self.tokens[self.position] if self.position < len(self.tokens) else None
 
-    def _taken(self, signs: str) -> str | None:
-        """Return the next token if it is one of these signs, and go past it."""
+    def _accept(self, characters: str) -> str | None:
+        """Consume the next token if it is one of these characters."""
         token = self._next()
-        if not isinstance(token, str) or token not in signs:
+        if not isinstance(token, str) or token not in characters:
             return None
-        self.place += 1
+        self.position += 1
         return token
 
 
-def _combined(sign: str, left: Expression, right: Expression) -> Expression:
-    match sign:
+def _combine(operator: str, left: Expression, right: Expression) -> Expression:
+    match operator:
         case "+":
             value = left.value + right.value
         case "-":
@@ -135,6 +135,6 @@ def _combined(sign: str, left: Expression, right: Expression) -> Expression:
         case _:
             value = left.value / right.value
     forms = [left.form, right.form]
-    if sign in "+*":
+    if operator in "+*":
         forms.sort()
-    return Expression(value, left.numbers + right.numbers, f"({sign.join(forms)})")
+    return Expression(value, left.numbers + right.numbers, f"({operator.join(forms)})")

@@ -1,7 +1,7 @@
-"""Final answers compared: at once where that is plain to see, else by math-verify in processes with a time limit.
+"""Compares final answers: numbers and words directly, others by math-verify in processes with a time limit.
 
-Hostile LaTeX hangs parsers. A comparison that takes longer than the limit, or that kills its process twice, is decided:
-the text did it, and it is not equal. Where no process can be started, nothing is known.
+Hostile LaTeX hangs parsers. A comparison that exceeds the limit, or that kills its process twice, counts as not equal,
+since the answer caused it. Where no process can be started, the result is unknown.
 """
 
 import atexit
@@ -15,65 +15,63 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, cast
 
-from vpo.tasks.math.answers import compared, final_answer
-from vpo.util.errors import InputError
+from vpo.tasks.math.answers import compare_plain, final_answer
+from vpo.util.packages import check_installed
 
 LIMIT = 5.0  # seconds for a comparison, which takes milliseconds
-STARTING = 60.0  # seconds for a process to start, which takes one
-SCRIPT = Path(__file__).with_name("comparing.py")
+START_SECONDS = 60.0  # for a process to start, which takes one
+SCRIPT = Path(__file__).with_name("math_verify_process.py")
 
 
-def need_checker(task: str) -> None:
-    """Refuse to go on without math-verify."""
-    if find_spec("math_verify") is None:
-        raise InputError(f"task {task} needs the package math-verify: pip install 'vpo[math]'")
+def require_math_verify(task: str) -> None:
+    """Refuse early where math-verify is missing: it is only imported in other processes."""
+    check_installed("math_verify", f"task {task}", extra="math")
 
 
 def equal_all(pairs: Sequence[tuple[str, str | None]]) -> list[bool | None]:
-    """Return whether each answer equals its gold answer; None where nothing is known. A missing answer does not."""
-    found = {pair: False if pair[1] is None else compared(pair[0], pair[1]) for pair in pairs}
-    asked = [(gold, answer) for (gold, answer), equal in found.items() if equal is None and answer is not None]
-    if asked:
-        found.update(zip(asked, _shared(os.getpid()).equal(asked), strict=True))
-    return [found[pair] for pair in pairs]
+    """Whether each answer equals its gold answer; False for a missing answer, None where it is unknown."""
+    equal = {pair: False if pair[1] is None else compare_plain(pair[0], pair[1]) for pair in pairs}
+    open_pairs = [(gold, answer) for (gold, answer), known in equal.items() if known is None and answer is not None]
+    if open_pairs:
+        equal.update(zip(open_pairs, _shared(os.getpid()).equal(open_pairs), strict=True))
+    return [equal[pair] for pair in pairs]
 
 
-def final_answers(golds: Sequence[str], answers: Sequence[str | None]) -> list[tuple[str | None, bool | None]]:
-    """Return the final answer of each text, None where there is none, and whether it equals the gold one."""
+def grade_final_answers(golds: Sequence[str], answers: Sequence[str | None]) -> list[tuple[str | None, bool | None]]:
+    """The final answer of each text, None where there is none, and whether it equals the gold one."""
     finals = [None if answer is None else final_answer(answer) for answer in answers]
     return list(zip(finals, equal_all(list(zip(golds, finals, strict=True))), strict=True))
 
 
 @cache
 def _shared(process: int) -> "Checker":
-    """Return the checker of a process: pipes must not be shared with one that was forked."""
+    """The checker of one process: its pipes must not be shared with a forked one."""
     checker = Checker()
     atexit.register(checker.close)
     return checker
 
 
 class Checker:
-    """math-verify in some processes, which are started as they are needed, and again after one had to be killed."""
+    """math-verify in several processes, started on demand, and again after one was killed."""
 
     def __init__(self, *, limit: float = LIMIT, processes: int | None = None, script: Path = SCRIPT) -> None:
         """Make a checker.
 
         Args:
             limit: seconds for a comparison.
-            processes: how many at most; by default one a core, up to four.
-            script: what they run.
+            processes: the most processes; by default one a core, up to four.
+            script: the file that they run.
         """
         self.limit, self.script = limit, script
         self.processes = processes or min(4, os.cpu_count() or 1)
         self.idle: SimpleQueue[_Process] = SimpleQueue()
 
     def equal(self, pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
-        """Return whether gold and answer of each pair are equal, None where no process could tell."""
+        """Whether gold and answer of each pair are equal, None where no process could be started."""
         if len(pairs) == 1:
             return [self._one(pairs[0])]
         with ThreadPoolExecutor(min(self.processes, len(pairs))) as threads:
@@ -94,7 +92,7 @@ class Checker:
                     return None
                 process = started
             try:
-                found = process.ask(pair, self.limit)
+                equal = process.compare(pair, self.limit)
             except TimeoutError:
                 process.kill()
                 return False
@@ -102,15 +100,15 @@ class Checker:
                 process.kill()
                 continue
             self.idle.put(process)
-            return found
+            return equal
         return False
 
 
 class _Process:
-    """One process that compares."""
+    """One process that compares answers."""
 
     def __init__(self, script: Path) -> None:
-        # -P: the script's folder is no place to import from.
+        # -P: nothing is imported from the script's folder.
         command = [sys.executable, "-P", str(script)]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
@@ -118,42 +116,42 @@ class _Process:
 
     @classmethod
     def start(cls, script: Path) -> "_Process | None":
-        """Return a process that is ready, or None where it cannot be had."""
+        """A process that is ready, or None where it cannot be started."""
         try:
             process = cls(script)
         except OSError:
             return None
         try:
-            process._line(STARTING)
+            process._line(START_SECONDS)
         except (TimeoutError, EOFError):
             process.kill()
             return None
         return process
 
-    def ask(self, pair: tuple[str, str], limit: float) -> bool:
-        """Return whether a pair is equal, within a limit."""
+    def compare(self, pair: tuple[str, str], limit: float) -> bool:
+        """Whether a pair is equal; TimeoutError after `limit` seconds."""
         stdin = cast(IO[bytes], self.process.stdin)
         stdin.write(json.dumps(pair).encode() + b"\n")
         stdin.flush()
         return json.loads(self._line(limit)) is True
 
     def kill(self) -> None:
-        """End the process."""
+        """Kill the process."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
-            with suppress(OSError):  # what was written last found no reader
+            with suppress(OSError):  # the last input was never read
                 cast(IO[bytes], pipe).close()
 
     def _line(self, limit: float) -> bytes:
-        """Return the next line that the process writes."""
+        """The next line that the process writes."""
         stdout = cast(IO[bytes], self.process.stdout).fileno()
-        deadline, found = time.monotonic() + limit, b""
-        while not found.endswith(b"\n"):
+        deadline, line = time.monotonic() + limit, b""
+        while not line.endswith(b"\n"):
             if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise TimeoutError
-            read = os.read(stdout, 4096)
-            if not read:
+            data = os.read(stdout, 4096)
+            if not data:
                 raise EOFError
-            found += read
-        return found
+            line += data
+        return line

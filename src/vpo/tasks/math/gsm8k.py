@@ -1,15 +1,15 @@
-"""gsm8k: grade-school word problems (arXiv 2110.14168): the answer, the way there, true equations, and brevity."""
+"""gsm8k: grade-school word problems (arXiv 2110.14168): the answer, the steps, true equations, and brevity."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from vpo.tasks.data import Published, field, read_data, unique
-from vpo.tasks.math.answers import final_answer, plain
-from vpo.tasks.math.checker import final_answers, need_checker
+from vpo.tasks.data import Published, check_split, field, read_data, take, unique
+from vpo.tasks.math.answers import final_answer, plain_number
+from vpo.tasks.math.checker import grade_final_answers, require_math_verify
 from vpo.tasks.math.equations import ANNOTATION, Equation, equations
-from vpo.tasks.task import Message, Objective, Task, Vector, check_split, take
+from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 
 SPLITS = ("train", "test")
@@ -29,11 +29,11 @@ class Gsm8kProblem:
     """A word problem.
 
     Attributes:
-        id: the split and the number of its row, from 0.
+        id: the split and the index of its row.
         question: the problem.
         solution: the gold solution, as published.
         answer: the final answer.
-        results: the intermediate results of the gold solution, each once; the answer where there is none other.
+        results: the intermediate results of the gold solution, each once; the answer where there are none.
     """
 
     id: str
@@ -72,92 +72,87 @@ class Gsm8kTask(Task[Gsm8kProblem]):
         self.data = data
 
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[Gsm8kProblem]:
-        """Return the published splits, "train" (7473) and "test" (1319)."""
+        """The published splits, "train" (7473) and "test" (1319)."""
         check_split(split, SPLITS, self.name)
-        need_checker(self.name)
+        require_math_verify(self.name)
         rows = read_data(self.name, PUBLISHED, self.data, split)
-        found = [_problem(row, f"{split}-{place}", where) for place, (where, row) in enumerate(rows)]
-        return take(unique(found, self.name), count)
+        problems = [_problem(row, f"{split}-{index}", where) for index, (where, row) in enumerate(rows)]
+        return take(unique(problems, self.name), count)
 
     def question(self, problem: Gsm8kProblem) -> list[Message]:
-        """Return the problem and the form of a solution."""
+        """The problem and the form of a solution."""
         return [{"role": "user", "content": f"{problem.question}\n\n{FORM}"}]
 
     def score(self, problem: Gsm8kProblem, answer: str) -> Vector | None:
-        """Return answer, steps, equations and brevity."""
+        """answer, steps, equations and brevity."""
         return self.score_all([problem], [answer])[0]
 
     def score_all(self, problems: Sequence[Gsm8kProblem], answers: Sequence[str | None]) -> list[Vector | None]:
-        """Return the scores of all, answers compared in one call."""
-        found = final_answers([problem.answer for problem in problems], answers)
+        """As `score`; all final answers are compared in one call."""
+        finals = grade_final_answers([problem.answer for problem in problems], answers)
         return [
             (0.0,) * len(self.objectives) if answer is None or final is None else _vector(problem, answer, final, equal)
-            for problem, answer, (final, equal) in zip(problems, answers, found, strict=True)
+            for problem, answer, (final, equal) in zip(problems, answers, finals, strict=True)
         ]
 
     def solved(self, vector: Sequence[float]) -> bool:
-        """Return whether the answer is right."""
+        """Whether the answer is right."""
         return bool(vector[0] >= 1)
 
     def normal_form(self, answer: str) -> Hashable:
-        """Return the final answer and the equations: solutions that differ in their words alone are the same."""
+        """The final answer and the equations: solutions that differ in words only are duplicates."""
         final = final_answer(answer)
         if final is None:
             return None
-        return str(plain(final) or final), frozenset(equation.key for equation in equations(answer))
+        return str(plain_number(final) or final), frozenset(equation.key for equation in equations(answer))
 
     def gold(self, problem: Gsm8kProblem) -> str:
-        """Return the published solution, with its annotations."""
+        """The published solution, with its annotations."""
         return problem.solution
 
     def expected(self, problem: Gsm8kProblem) -> Vector:
-        """Return 1 everywhere, less the equations that the data set itself has wrong."""
+        """1 everywhere, except for equations that are wrong in the data set itself."""
         return 1.0, 1.0, _truth(equations(problem.solution)), 1.0
-
-
-def wrong_equations(problem: Gsm8kProblem) -> list[str]:
-    """Return the equations of the gold solution that are not true, as they are written."""
-    return [equation.text for equation in equations(problem.solution) if not equation.true]
 
 
 def _vector(problem: Gsm8kProblem, answer: str, final: str, right: bool | None) -> Vector | None:
     if right is None:
         return None
-    written = equations(answer)
+    in_answer = equations(answer)
     return (
         float(right),
-        _steps(problem, written, final),
-        _truth(written),
+        _steps(problem, in_answer, final),
+        _truth(in_answer),
         brevity(answer, len(problem.solution)) * right,
     )
 
 
-def _steps(problem: Gsm8kProblem, written: Sequence[Equation], final: str) -> float:
-    counted = [equation.results for equation in written[: 2 * len(problem.results) + 4]]
-    reached = {plain(final)}.union(*counted)
+def _steps(problem: Gsm8kProblem, in_answer: Sequence[Equation], final: str) -> float:
+    counted = [equation.results for equation in in_answer[: 2 * len(problem.results) + 4]]
+    reached = {plain_number(final)}.union(*counted)
     return sum(result in reached for result in problem.results) / len(problem.results)
 
 
-def _truth(written: Sequence[Equation]) -> float:
-    return sum(equation.true for equation in written) / len(written) if written else 0.0
+def _truth(in_answer: Sequence[Equation]) -> float:
+    return sum(equation.true for equation in in_answer) / len(in_answer) if in_answer else 0.0
 
 
 def brevity(answer: str, length: int) -> float:
-    """Return 1 for an answer up to a length in characters, and for a longer one the length over its own."""
+    """1 for an answer up to `length` characters, and for a longer one `length` over its own."""
     return min(1.0, length / max(len(answer), 1))
 
 
-def _problem(row: Mapping[str, Any], name: str, place: str) -> Gsm8kProblem:
-    solution = field(row, "answer", str, place).strip()
+def _problem(row: Mapping[str, Any], name: str, where: str) -> Gsm8kProblem:
+    solution = field(row, "answer", str, where).strip()
     answer = solution.rpartition("####")[2].strip()
-    value = plain(answer)
+    value = plain_number(answer)
     if "####" not in solution or value is None:
-        raise InputError(f"{place}: answer must end in #### and a number, not {solution[-40:]!r}")
-    return Gsm8kProblem(name, field(row, "question", str, place), solution, answer, _results(solution, value))
+        raise InputError(f"{where}: answer must end in #### and a number, not {solution[-40:]!r}")
+    return Gsm8kProblem(name, field(row, "question", str, where), solution, answer, _results(solution, value))
 
 
 def _results(solution: str, answer: Fraction) -> tuple[Fraction, ...]:
-    """Return the results of the annotations, or of all equations where there are none, without the answer."""
+    """The results of the annotations, or of all equations where there are none, without the answer."""
     annotated = " \n ".join(match.group() for match in ANNOTATION.finditer(solution))
-    found = [equation.right.value for equation in equations(annotated or solution)]
-    return tuple(dict.fromkeys(value for value in found if value != answer)) or (answer,)
+    values = [equation.right.value for equation in equations(annotated or solution)]
+    return tuple(dict.fromkeys(value for value in values if value != answer)) or (answer,)

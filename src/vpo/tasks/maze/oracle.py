@@ -1,9 +1,9 @@
-"""The oracle: every score vector that any route through a maze can earn, exactly.
+"""The oracle: the best score vectors of all routes through a maze, exactly.
 
-A route matters by the treasure and lava tiles it steps on. So the state is (tiles stepped on so far, the tile it is
-on), and the dynamic program over these finds the fewest steps to each: ways from tile to tile are shortest paths that
-pass no lava and not E, and lava that was stepped on already may be stepped on again. Such a way may pass treasure; that
-is then found under another state, with more treasure in the same number of steps, and never worse.
+The score of a route depends on the treasure and lava tiles that it steps on. So the state is (set of tiles stepped on,
+current tile), and a dynamic program computes the fewest steps to each state. Paths between tiles are shortest paths
+that pass neither lava nor E; lava that was stepped on before may be stepped on again. Such a path may pass treasure:
+that route is another state, with more treasure in the same number of steps, and never worse.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from vpo.core.types import Floats
-from vpo.tasks.maze.world import DIAMOND, GOLD, LAVA, Cell, Maze, distances
+from vpo.tasks.maze.grid import DIAMOND, GOLD, LAVA, Cell, Maze, distances
 
 Integers: TypeAlias = np.ndarray[Any, Any]
 
@@ -22,10 +22,10 @@ FAR = 10_000  # more steps than any budget
 
 @dataclass(frozen=True)
 class Oracle:
-    """What can be had in one maze within its budget.
+    """The best scores in one maze within its budget.
 
     Attributes:
-        vectors: different score vectors of routes that reach E in time, (n, 4), none of which another beats.
+        vectors: the different non-dominated score vectors of routes that reach E in time, (n, 4).
         orders: for each, the tiles that a route with that score steps on, in order.
     """
 
@@ -33,33 +33,33 @@ class Oracle:
     orders: tuple[tuple[Cell, ...], ...]
 
     def best(self, weights: Floats) -> float:
-        """Return the largest w·r of any route."""
+        """The largest w·r of any route."""
         return float((self.vectors @ weights).max())
 
     def best_order(self, weights: Floats) -> tuple[Cell, ...]:
-        """Return the tiles of a route with the largest w·r."""
+        """The tiles of a route with the largest w·r, in order."""
         return self.orders[int((self.vectors @ weights).argmax())]
 
 
 @lru_cache(maxsize=4096)
 def oracle(maze: Maze) -> Oracle:
-    """Return the best score vectors of a maze."""
+    """The best score vectors of a maze."""
     import moocore  # slow to import
 
     kinds = [(kind, cell) for kind in (GOLD, DIAMOND, LAVA) for cell in maze.tiles(kind)]
-    ways = _Ways.of(maze, [cell for _, cell in kinds])
-    steps_SL = _fewest_steps(ways)
-    total_S = (steps_SL + ways.to_end_L).min(axis=1)
-    total_S[0] = ways.straight
+    paths = _PathLengths.of(maze, [cell for _, cell in kinds])
+    steps_SL = _fewest_steps(paths)
+    total_S = (steps_SL + paths.to_end_L).min(axis=1)
+    total_S[0] = paths.straight
     possible = np.flatnonzero(total_S <= maze.budget)
     vectors = _vectors([kind for kind, _ in kinds], possible)
     kept = np.flatnonzero(moocore.is_nondominated(vectors, maximise=True, keep_weakly=False))
-    return Oracle(vectors[kept], tuple(_order(int(possible[place]), steps_SL, ways) for place in kept))
+    return Oracle(vectors[kept], tuple(_order(int(possible[index]), steps_SL, paths) for index in kept))
 
 
 @dataclass(frozen=True)
-class _Ways:
-    """Steps between the tiles that matter, without passing lava or E; FAR where there is no way."""
+class _PathLengths:
+    """Steps between the scored tiles, L of them, without passing lava or E; FAR where there is no path."""
 
     tiles: list[Cell]
     from_start_L: Integers
@@ -68,65 +68,65 @@ class _Ways:
     straight: int
 
     @classmethod
-    def of(cls, maze: Maze, tiles: list[Cell]) -> "_Ways":
-        barred = frozenset([*maze.tiles(LAVA), maze.end])
-        from_start = distances(maze, maze.start, barred)
-        from_tiles = [distances(maze, tile, barred) for tile in tiles]
+    def of(cls, maze: Maze, tiles: list[Cell]) -> "_PathLengths":
+        blocked = frozenset([*maze.tiles(LAVA), maze.end])
+        from_start = distances(maze, maze.start, blocked)
+        from_tiles = [distances(maze, tile, blocked) for tile in tiles]
 
-        def steps(found: dict[Cell, int]) -> list[int]:
-            return [found.get(tile, FAR) for tile in tiles]
+        def to_tiles(steps_to: dict[Cell, int]) -> list[int]:
+            return [steps_to.get(tile, FAR) for tile in tiles]
 
         return cls(
             tiles=tiles,
-            from_start_L=np.asarray(steps(from_start), dtype=np.int32),
-            between_LL=np.asarray([steps(found) for found in from_tiles], dtype=np.int32).reshape(len(tiles), -1),
-            to_end_L=np.asarray([found.get(maze.end, FAR) for found in from_tiles], dtype=np.int32),
+            from_start_L=np.asarray(to_tiles(from_start), dtype=np.int32),
+            between_LL=np.asarray([to_tiles(steps) for steps in from_tiles], dtype=np.int32).reshape(len(tiles), -1),
+            to_end_L=np.asarray([steps.get(maze.end, FAR) for steps in from_tiles], dtype=np.int32),
             straight=from_start.get(maze.end, FAR),
         )
 
 
-def _fewest_steps(ways: _Ways) -> Integers:
-    """Return the fewest steps to have stepped on a set of tiles, bit by bit, and be on one of them: (sets, tiles)."""
-    count = len(ways.tiles)
+def _fewest_steps(paths: _PathLengths) -> Integers:
+    """Fewest steps to have stepped on a set of tiles, a bit mask, and be on one of them: (sets S, tiles L)."""
+    count = len(paths.tiles)
     steps_SL = np.full((1 << count, count), FAR, dtype=np.int32)
-    steps_SL[1 << np.arange(count), np.arange(count)] = ways.from_start_L
+    steps_SL[1 << np.arange(count), np.arange(count)] = paths.from_start_L
     sets = np.arange(1 << count)
     sizes = np.bitwise_count(sets)
     for size in range(1, count + 1):
         layer = sets[sizes == size]
         changed = True
-        while changed:  # back over tiles of the same set, until nothing gets shorter
+        while changed:  # return over tiles of the same set, until nothing gets shorter
             changed = False
-            for place in range(count):
-                within = layer[(layer >> place) & 1 == 1]
-                shorter = (steps_SL[within] + ways.between_LL[:, place]).min(axis=1)
-                changed |= bool((shorter < steps_SL[within, place]).any())
-                steps_SL[within, place] = np.minimum(shorter, steps_SL[within, place])
-        for place in range(count):
-            without = layer[(layer >> place) & 1 == 0]
-            steps_SL[without | 1 << place, place] = (steps_SL[without] + ways.between_LL[:, place]).min(axis=1)
+            for tile in range(count):
+                within = layer[(layer >> tile) & 1 == 1]
+                shorter = (steps_SL[within] + paths.between_LL[:, tile]).min(axis=1)
+                changed |= bool((shorter < steps_SL[within, tile]).any())
+                steps_SL[within, tile] = np.minimum(shorter, steps_SL[within, tile])
+        for tile in range(count):
+            without = layer[(layer >> tile) & 1 == 0]
+            steps_SL[without | 1 << tile, tile] = (steps_SL[without] + paths.between_LL[:, tile]).min(axis=1)
     return steps_SL
 
 
 def _vectors(kinds: list[str], sets: Integers) -> Floats:
-    """Return the score of routes that step on these sets of tiles, (sets, 4)."""
+    """The scores of routes that step on these sets of tiles, (sets, 4)."""
     on_SL = (sets[:, None] >> np.arange(len(kinds))) & 1
     shares = [on_SL[:, [each == kind for each in kinds]].mean(axis=1) for kind in (GOLD, DIAMOND, LAVA)]
     return np.column_stack([np.ones(len(sets)), shares[0], shares[1], 1 - shares[2]])
 
 
-def _order(chosen: int, steps_SL: Integers, ways: _Ways) -> tuple[Cell, ...]:
-    """Return the tiles of a shortest route over a set of tiles, in order, found by going back from E."""
+def _order(chosen: int, steps_SL: Integers, paths: _PathLengths) -> tuple[Cell, ...]:
+    """The tiles of a shortest route over a set of tiles, in order, traced back from E."""
     if chosen == 0:
         return ()
-    place = int((steps_SL[chosen] + ways.to_end_L).argmin())
-    order = [ways.tiles[place]]
-    while not (chosen == 1 << place and steps_SL[chosen, place] == ways.from_start_L[place]):
-        # The tile before: with this one new to the set, or on it already.
-        earlier = [chosen & ~(1 << place), chosen]
-        fits = steps_SL[earlier] + ways.between_LL[:, place] == steps_SL[chosen, place]
-        fits[1, place] = False
+    tile = int((steps_SL[chosen] + paths.to_end_L).argmin())
+    order = [paths.tiles[tile]]
+    while not (chosen == 1 << tile and steps_SL[chosen, tile] == paths.from_start_L[tile]):
+        # The tile before: either this one was added to the set by this step, or it was in the set already.
+        earlier = [chosen & ~(1 << tile), chosen]
+        fits = steps_SL[earlier] + paths.between_LL[:, tile] == steps_SL[chosen, tile]
+        fits[1, tile] = False
         which, before = np.argwhere(fits)[0]
-        chosen, place = earlier[which], int(before)
-        order.append(ways.tiles[place])
+        chosen, tile = earlier[which], int(before)
+        order.append(paths.tiles[tile])
     return tuple(reversed(order))

@@ -3,68 +3,66 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from vpo.tasks.maze.world import BONUS, DIAMOND, END, GOLD, LAVA, OPEN, START, WALL, Maze
+from vpo.tasks.maze.grid import BONUS, DIAMOND, END, GOLD, LAVA, OPEN, START, WALL, Maze
 from vpo.util.errors import InputError
+from vpo.util.packages import require
 
-# Told apart by people who do not see all colours (the palette of Okabe and Ito), and as terminal colours.
+# A palette for colour-blind readers (Okabe and Ito), and the nearest terminal colours.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 ANSI = (34, 31, 32, 35, 36, 33)
 TILES = {WALL: "#3B3F46", OPEN: "#FFFFFF", START: "#E8EEF7", END: "#E8EEF7", BONUS: "#F2F2F2"}
 TILES |= {GOLD: "#F6D776", DIAMOND: "#B9E3F2", LAVA: "#F3A08C"}
-SIGNS = {WALL: "██", OPEN: " ·", START: " S", END: " E", BONUS: " B", GOLD: " G", DIAMOND: " D", LAVA: " L"}
+SYMBOLS = {WALL: "██", OPEN: " ·", START: " S", END: " E", BONUS: " B", GOLD: " G", DIAMOND: " D", LAVA: " L"}
 
 
 def text(maze: Maze, routes: Sequence[str] = (), *, colour: bool = True) -> str:
-    """Return the maze as text, two characters a cell; the cells of a route, given as moves, carry its number."""
+    """The maze as text, two characters a cell; cells of a route, which is a string of moves, show its number."""
     stepped: dict[int, int] = {}
-    for place, cells in reversed(list(enumerate(maze.walk(route) for route in routes))):
-        stepped |= dict.fromkeys(cells, place)
+    for index, cells in reversed(list(enumerate(maze.walk(route) for route in routes))):
+        stepped |= dict.fromkeys(cells, index)
     lines = []
     for row in range(maze.size):
         line = ""
         for cell in range(row * maze.size, (row + 1) * maze.size):
             number = stepped.get(cell)
-            sign = SIGNS[maze.cells[cell]]
+            symbol = SYMBOLS[maze.cells[cell]]
             if number is not None:
-                sign = f"{(number + 1) % 10}{sign[1] if sign[1] != '·' else ' '}"
-                sign = f"\033[1;{ANSI[number % len(ANSI)]}m{sign}\033[0m" if colour else sign
-            line += sign
+                symbol = f"{(number + 1) % 10}{symbol[1] if symbol[1] != '·' else ' '}"
+                symbol = f"\033[1;{ANSI[number % len(ANSI)]}m{symbol}\033[0m" if colour else symbol
+            line += symbol
         lines.append(line)
     return "\n".join(lines)
 
 
 def svg(maze: Maze) -> str:
-    """Return the maze as an SVG drawing, a cell a unit."""
+    """The maze as an SVG drawing, one unit a cell."""
     parts = ['<g stroke="#C9CCD1" stroke-width="0.02">']
-    signs = ['<g text-anchor="middle" style="font-size:0.5px" class="tiles">']
+    symbols = ['<g text-anchor="middle" style="font-size:0.5px" class="tiles">']
     for cell, tile in enumerate(maze.cells):
         row, column = divmod(cell, maze.size)
         parts.append(f'<rect x="{column}" y="{row}" width="1" height="1" fill="{TILES[tile]}"/>')
         if tile not in (WALL, OPEN):
-            signs.append(f'<text x="{column + 0.5}" y="{row + 0.68}">{tile}</text>')
-    body = "".join([*parts, "</g>", *signs, "</g>"])
+            symbols.append(f'<text x="{column + 0.5}" y="{row + 0.68}">{tile}</text>')
+    body = "".join([*parts, "</g>", *symbols, "</g>"])
     return f'<svg viewBox="0 0 {maze.size} {maze.size}" role="img" aria-label="maze {maze.id}">{body}</svg>'
 
 
 def points(maze: Maze, route: str) -> str:
-    """Return a route, given as moves, as the points of an SVG line through the middles of its cells."""
+    """A route, a string of moves, as the points of an SVG line through the centres of its cells."""
     return " ".join(f"{cell % maze.size + 0.5},{cell // maze.size + 0.5}" for cell in maze.walk(route))
 
 
 def draw(maze: Maze, routes: Sequence[str], path: str | Path, *, labels: Sequence[str] = ()) -> None:
-    """Draw the maze with routes, given as moves, as coloured lines into a file that ends in .png or .svg."""
+    """Draw the maze with routes, strings of moves, as coloured lines into a .png or .svg file."""
     if Path(path).suffix not in (".png", ".svg"):
         raise InputError(f"{path}: a picture must end in .png or .svg")
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.patches import Rectangle
-    except ImportError:
-        raise InputError("pictures need matplotlib: pip install 'vpo[report]'") from None
-    figure = Figure(figsize=(4.2, 4.2 + (0.3 if labels else 0)), layout="constrained")
+    figure_module = require("matplotlib.figure", "a picture", extra="report")
+    patches = require("matplotlib.patches", "a picture", extra="report")
+    figure = figure_module.Figure(figsize=(4.2, 4.2 + (0.3 if labels else 0)), layout="constrained")
     axes = figure.add_subplot()
     for cell, tile in enumerate(maze.cells):
         row, column = divmod(cell, maze.size)
-        square = Rectangle((column, row), 1, 1, facecolor=TILES[tile], edgecolor="#C9CCD1", linewidth=0.5)
+        square = patches.Rectangle((column, row), 1, 1, facecolor=TILES[tile], edgecolor="#C9CCD1", linewidth=0.5)
         axes.add_patch(square)
         if tile in (START, END, GOLD, DIAMOND, LAVA, BONUS):
             axes.text(column + 0.5, row + 0.52, tile, ha="center", va="center", fontsize=9, color="#444444")

@@ -1,0 +1,166 @@
+"""The task code."""
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar
+
+from vpo.core.checks import as_integer
+from vpo.sandbox.verdicts import Limits, Status, Verdict
+from vpo.tasks.code.answers import extract_program, fenced, parse_python, program_form
+from vpo.tasks.code.problem import CodeProblem, choose_tests
+from vpo.tasks.code.readers import DateWindow, find_reader
+from vpo.tasks.code.running import Submission, compute_expected, judge
+from vpo.tasks.data import take, unique
+from vpo.tasks.task import Message, Objective, Task, Vector
+from vpo.util.errors import InputError
+
+if TYPE_CHECKING:
+    from vpo.sandbox import Sandbox
+
+MOST_TESTS = 16  # of a problem, that are objectives
+OUTPUT_BYTES = 16_000_000  # HumanEval/15 returns 7 MB
+PATIENT = Limits(output_bytes=OUTPUT_BYTES, test_seconds=60.0, seconds=600.0)
+FORM = "Write the whole program in one fence:\n```python\n…\n```"
+
+
+class CodeTask(Task[CodeProblem]):
+    """Programs in a fenced block of Python; test_i is 1 if test i passes.
+
+    At most 16 tests of a problem are objectives, spread over the sizes of their inputs. The others are hidden: an
+    answer solves its problem if all pass, and hidden ones are run in evaluation only, for answers that pass the
+    objectives. An answer that is not Python scores 0 everywhere. Where the sandbox itself fails, the score is unknown.
+    """
+
+    name: ClassVar[str] = "code"
+    summary: ClassVar[str] = "programs against test cases: each test is an objective"
+    objectives: ClassVar[tuple[Objective, ...]] = tuple(
+        Objective(f"test_{number}", f"test {number} of the problem passes") for number in range(1, MOST_TESTS + 1)
+    )
+    weights: ClassVar[Vector] = (1 / MOST_TESTS,) * MOST_TESTS
+    ragged: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        data: str | None = None,
+        source: str | None = None,
+        tests: int = MOST_TESTS,
+        seed: int = 0,
+        before: str = "2025-02-01",
+        until: str = "2025-05-01",
+        test_seconds: float = 4.0,
+        seconds: float = 12.0,
+        memory_mb: int = 512,
+        unsafe: bool = False,
+    ) -> None:
+        """Make the task.
+
+        Args:
+            data: file or folder of a data set, or "hub".
+            source: which data set; by default recognised by its first row.
+            tests: the most tests of a problem that are objectives.
+            seed: of the choice of tests.
+            before: where problems have a date (LiveCodeBench), the train split is older than this.
+            until: the test split is from `before` on, and older than this.
+            test_seconds: time limit of a program for one test.
+            seconds: time limit of a program for all tests together.
+            memory_mb: address space of a program.
+            unsafe: whether to run programs without isolation where no backend works.
+        """
+        self.data, self.source = data, source
+        if not 1 <= as_integer(tests, "tests") <= MOST_TESTS:
+            raise InputError(f"tests must lie in 1..{MOST_TESTS}, not {tests}")
+        self.tests, self.seed = tests, as_integer(seed, "seed")
+        self.window = DateWindow.parse(before, until)
+        self.limits = Limits(output_bytes=OUTPUT_BYTES, test_seconds=test_seconds, seconds=seconds, memory_mb=memory_mb)
+        self.unsafe = unsafe
+
+    @cached_property
+    def sandbox(self) -> "Sandbox":
+        """Runs the programs; shared by all tasks of this process with the same limits."""
+        from vpo.sandbox import shared
+
+        return shared(self.limits, unsafe=self.unsafe)
+
+    @cached_property
+    def patient(self) -> "Sandbox":
+        """A sandbox with long time limits, for solutions: the tests must not depend on how busy a machine is."""
+        from vpo.sandbox import shared
+
+        return shared(PATIENT, unsafe=self.unsafe)
+
+    def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[CodeProblem]:
+        """The problems of a split. Solutions are run where the data has no expected outputs."""
+        drafts = find_reader(self.data, self.source).drafts(self.data, split, self.window)
+        first = list(islice(drafts, count if count and count > 0 else None))  # rows can be large
+        complete = compute_expected(lambda: self.patient, take(unique(first, self.name), count))
+        return [choose_tests(draft, self.tests, self.seed) for draft in complete]
+
+    def names_of(self, problem: CodeProblem) -> tuple[str, ...]:
+        """test_1 to test_D, for the D tests of the problem."""
+        return self.names[: len(problem.checks)]
+
+    def question(self, problem: CodeProblem) -> list[Message]:
+        """The statement, the form of input and output, and the starter code."""
+        parts = [problem.statement]
+        if problem.entry is None:
+            parts.append("Write a Python program that reads standard input and prints to standard output.")
+        elif "." in problem.entry:
+            parts.append(f"Write it in Python, as the method {problem.entry}.")
+        else:
+            parts.append(f"Write it in Python, as the function {problem.entry}.")
+        if problem.starter:
+            parts.append(f"Begin with:\n{fenced(problem.starter)}")
+        return [{"role": "user", "content": "\n\n".join([*parts, FORM])}]
+
+    def score(self, problem: CodeProblem, answer: str) -> Vector | None:
+        """1 for each test of the objectives that passes."""
+        return self.score_all([problem], [answer])[0]
+
+    def score_all(self, problems: Sequence[CodeProblem], answers: Sequence[str | None]) -> list[Vector | None]:
+        """As `score`; all programs run in one call, equal ones once."""
+        sources = [_program(answer) for answer in answers]
+        pairs = list(zip(problems, sources, strict=True))
+        submissions = [Submission(problem, source, problem.checks) for problem, source in pairs if source is not None]
+        judged = iter(judge(self.sandbox, submissions)) if submissions else iter(())
+        return [(0.0,) * len(problem.checks) if source is None else _vector(next(judged)) for problem, source in pairs]
+
+    def solved_all(
+        self, problems: Sequence[CodeProblem], answers: Sequence[str | None], vectors: Sequence[Vector | None]
+    ) -> list[bool | None]:
+        """Whether all tests pass. The hidden ones are run where the others pass."""
+        solved = super().solved_all(problems, answers, vectors)
+        submissions: dict[int, Submission] = {}
+        for index, (problem, answer) in enumerate(zip(problems, answers, strict=True)):
+            source = _program(answer)
+            if solved[index] and problem.hidden and source is not None:
+                submissions[index] = Submission(problem, source, problem.hidden)
+        if submissions:
+            judged = judge(self.sandbox, list(submissions.values()))
+            for index, verdicts in zip(submissions, judged, strict=True):
+                vector = _vector(verdicts)
+                solved[index] = None if vector is None else self.solved(vector)
+        return solved
+
+    def normal_form(self, answer: str) -> Hashable:
+        """The same for programs that differ in layout, comments and docstrings only."""
+        source = extract_program(answer)
+        return None if source is None else program_form(source)
+
+    def gold(self, problem: CodeProblem) -> str | None:
+        """The solution in a fenced block, where there is one."""
+        return None if problem.solution is None else fenced(problem.solution)
+
+
+def _program(answer: str | None) -> str | None:
+    """The program of an answer, None where it is missing or not Python."""
+    source = None if answer is None else extract_program(answer)
+    return None if source is None or parse_python(source) is None else source
+
+
+def _vector(verdicts: Sequence[Verdict]) -> Vector | None:
+    """1 for each test that passed, or None where the sandbox failed on one."""
+    if any(verdict.status is Status.ERROR for verdict in verdicts):
+        return None
+    return tuple(float(verdict.passed) for verdict in verdicts)
