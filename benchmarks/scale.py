@@ -36,63 +36,63 @@ ROUNDS = 5
 
 
 def completions(answers: int, start: int, stop: int) -> tuple[list[str], list[str]]:
-    """Return prompts and completions, those of the rollouts from `start` on, each answer with a number of its own."""
+    """Prompts and completions of the rollouts from `start` to `stop`, each answer with a number of its own."""
     filler = " ".join(["lorem"] * WORDS)
     texts = [
-        write([f"{rollout * answers + place} {filler}" for place in range(answers)]) for rollout in range(start, stop)
+        write([f"{rollout * answers + index} {filler}" for index in range(answers)]) for rollout in range(start, stop)
     ]
     return [f"problem {rollout // GROUP}" for rollout in range(start, stop)], texts
 
 
 def make_reward(method: str) -> RewardFunction:
-    """Return the reward function of a method, whose scorer looks up numbers that were drawn before."""
+    """The reward function of a method; its scorer looks up random numbers in a table."""
     table = np.random.default_rng(0).random((ROLLOUTS * ANSWERS, OBJECTIVES)).round(2).tolist()
     names = [f"objective_{number}" for number in range(OBJECTIVES)]
 
     def score(answer: str) -> list[float]:
-        found: list[float] = table[int(answer.partition(" ")[0])]
-        return found
+        scores: list[float] = table[int(answer.partition(" ")[0])]
+        return scores
 
     answers = ANSWERS if method in ("vpo", "multi_rlvr") else None
     return reward_function(score=score, objectives=names, method=method, answers=answers, group=GROUP)
 
 
 def seconds(method: str, rank: int = 0, processes: int = 1) -> float:
-    """Return what one call of the reward function takes, the quickest of some rounds after a first one."""
+    """Seconds of one call of the reward function: the fastest of some rounds after a warm-up."""
     reward, share = make_reward(method), ROLLOUTS // processes
     prompts, texts = completions(reward.method.answers, rank * share, (rank + 1) * share)
     caller = Caller(processes=processes, process_index=rank)
-    found = []
+    times = []
     for _ in range(ROUNDS + 1):
         began = time.perf_counter()
         reward.score(rows_of(prompts, {}), texts, caller=caller)
-        found.append(time.perf_counter() - began)
-    return min(found[1:])
+        times.append(time.perf_counter() - began)
+    return min(times[1:])
 
 
 def in_processes(methods: Sequence[str], processes: int) -> dict[str, float]:
-    """Return the same for a batch that is split between processes: what the slowest of them takes."""
+    """The same for a batch that is split between processes: the time of the slowest."""
     import torch.multiprocessing as processes_of_torch
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with processes_of_torch.Manager() as manager:
-        found = manager.dict()
-        processes_of_torch.spawn(_one, (processes, port, list(methods), found), nprocs=processes)
-        return {method: max(found[method, rank] for rank in range(processes)) for method in methods}
+        times = manager.dict()
+        processes_of_torch.spawn(_one, (processes, port, list(methods), times), nprocs=processes)
+        return {method: max(times[method, rank] for rank in range(processes)) for method in methods}
 
 
-def _one(rank: int, processes: int, port: int, methods: Sequence[str], found: Any) -> None:
+def _one(rank: int, processes: int, port: int, methods: Sequence[str], times: Any) -> None:
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank), WORLD_SIZE=str(processes))
     os.environ.update(LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(processes))
     for method in methods:
-        found[method, rank] = seconds(method, rank, processes)
+        times[method, rank] = seconds(method, rank, processes)
     leave()
 
 
 def step_seconds(answers: int, gpus: int) -> float:
-    """Return the least that a step can take: its arithmetic at full speed."""
+    """A lower bound for a step: its arithmetic at full speed."""
     tokens = ROLLOUTS * (PROMPT_TOKENS + answers * ANSWER_TOKENS)
     return 10 * PARAMETERS * tokens / (SPEED * gpus)
 

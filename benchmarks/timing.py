@@ -1,4 +1,4 @@
-"""What the benchmarks share: a clock, and the way figures are shown beside their marks."""
+"""Shared by the benchmarks: timing, and a table of figures beside the marks that they must meet."""
 
 import argparse
 import json
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 
 def seconds(function: Callable[[], object], repeats: int = 7) -> float:
-    """Return the best time of some repeats, after one that warms up."""
+    """The shortest time of some repeats, after a warm-up."""
     function()
     times = []
     for _ in range(repeats):
@@ -18,7 +18,7 @@ def seconds(function: Callable[[], object], repeats: int = 7) -> float:
 
 
 def show(description: str | None, rows: Callable[[], Iterable[tuple[str, float, str]]]) -> None:
-    """Parse `--json`, and print rows of what was measured, the figure, and its mark."""
+    """Parse `--json`, and print rows of a name, a figure, and the mark that it must meet."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
@@ -26,10 +26,10 @@ def show(description: str | None, rows: Callable[[], Iterable[tuple[str, float, 
 
 
 def report(rows: Iterable[tuple[str, float, str]], *, as_json: bool) -> None:
-    """Print rows of what was measured, the figure, and its mark."""
-    found = list(rows)
+    """Print rows of a name, a figure, and the mark that it must meet."""
+    figures = list(rows)
     if as_json:
-        print(json.dumps([{"what": what, "figure": figure, "mark": mark} for what, figure, mark in found], indent=2))
+        print(json.dumps([{"what": what, "figure": figure, "mark": mark} for what, figure, mark in figures], indent=2))
         return
-    for what, figure, mark in found:
+    for what, figure, mark in figures:
         print(f"{what:75} {figure:12,.3f}  {mark}".rstrip())

@@ -22,7 +22,7 @@ GROUP = 8
 
 
 def measure(method: str, steps: int, rollouts: int) -> dict[str, float]:
-    """Return seconds a step: generation, the loss and its gradient, the reward function, and all of it."""
+    """Seconds of a step: generation, the reward function, the loss and the rest, and the whole step."""
     task = MazeTask(size=7, compact=True)
     reward = reward_function(task, method, problems=task.problems("train", count=200), group=GROUP)
     seconds: Counter[str] = Counter()
@@ -39,8 +39,8 @@ def measure(method: str, steps: int, rollouts: int) -> dict[str, float]:
         call.__name__ = method
         return call
 
-    class Watched(GRPOTrainer):
-        """Looks at the clock, and changes nothing."""
+    class TimedTrainer(GRPOTrainer):
+        """Measures times, and changes nothing else."""
 
         def _generate_single_turn(self, *arguments: Any, **settings: Any) -> Any:
             return timed("generation", super()._generate_single_turn)(*arguments, **settings)
@@ -64,10 +64,9 @@ def measure(method: str, steps: int, rollouts: int) -> dict[str, float]:
             disable_tqdm=True,
         )
         policy = load(embedded("maze", size=7))
-        watched = timed("reward", reward)
-        trainer = Watched(
+        trainer = TimedTrainer(
             policy.model,
-            reward_funcs=watched,
+            reward_funcs=timed("reward", reward),
             args=args,
             train_dataset=task_dataset(reward),
             processing_class=policy.tokenizer,
@@ -87,13 +86,13 @@ def main() -> None:
     parser.add_argument("--rollouts", type=int, default=256)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    found = measure(options.method, options.steps, options.rollouts)
+    seconds = measure(options.method, options.steps, options.rollouts)
     if options.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(seconds, indent=2))
         return
-    for name, value in found.items():
-        print(f"{name:20} {value:8.3f} s  {value / found['step']:6.1%}")
-    print(f"what vpo adds (parsing, scores, reward, metrics): {found['reward'] / found['step']:.1%}  at most 2%")
+    for name, value in seconds.items():
+        print(f"{name:20} {value:8.3f} s  {value / seconds['step']:6.1%}")
+    print(f"what vpo adds (parsing, scores, reward, metrics): {seconds['reward'] / seconds['step']:.1%}  at most 2%")
 
 
 if __name__ == "__main__":

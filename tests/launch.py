@@ -8,13 +8,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 CONFIG = ROOT / "examples" / "accelerate_configs" / "two_processes_cpu.yaml"
-LIMIT = 240  # seconds; no run of ours takes a tenth of it on an idle machine
+LIMIT = 240  # seconds, ten times as long as any run takes on an idle machine
 
 
 def launch(module, *arguments, cwd, processes=2):
-    """Start a launcher, which starts the processes, and ends them where it is ended."""
-    places = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, places))}
+    """Start a launcher, which starts the processes, and ends them when it is ended."""
+    paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     command = [sys.executable, "-W", "ignore", "-m", "accelerate.commands.launch", "--config_file", str(CONFIG)]
     command += ["--main_process_ip", "127.0.0.1", "--main_process_port", "0"]  # any port that is free
     command += ["--num_processes", str(processes), "-m", module, *map(str, arguments)]
@@ -23,7 +23,7 @@ def launch(module, *arguments, cwd, processes=2):
 
 
 def wait(process):
-    """Return the exit code, what was printed and what was complained of; end it where it hangs."""
+    """Wait for the exit code, standard output and standard error; end a process that hangs."""
     try:
         out, err = process.communicate(timeout=LIMIT)
     except subprocess.TimeoutExpired:

@@ -75,8 +75,8 @@ def test_everything_is_trained_once_and_shown(tmp_path, capsys):
     }
     rates = results["rates"]["grpo"]
     assert rates["rate"] == float(max(rates["validation"], key=rates["validation"].get))
-    for place, name in enumerate(results["names"]):
-        measures = {(each["section"], each["by"], each["at"]): each["values"][place] for each in results["measures"]}
+    for index, name in enumerate(results["names"]):
+        measures = {(each["section"], each["by"], each["at"]): each["values"][index] for each in results["measures"]}
         seeds = [
             {(each["section"], each["by"], each["at"]): each["mean"] for each in seed}
             for seed in results["seeds"][name]
@@ -109,13 +109,13 @@ def test_everything_is_trained_once_and_shown(tmp_path, capsys):
     searches = tmp_path / "searches"
     search = ["search", str(out), "--problems", "2", "--target", "gold=1", "--iterations", "2", "--processes", "0"]
     assert main([*search, "--no-baseline", "--out", str(searches)]) == 0
-    found = json.loads((searches / "results.json").read_text())
-    assert found["names"] == [f"{name} evolve" for name in results["names"]]
+    searched = json.loads((searches / "results.json").read_text())
+    assert searched["names"] == [f"{name} evolve" for name in results["names"]]
     assert {path.name for path in searches.iterdir() if path.is_dir()} == {
         *(f"{name}-{seed}-evolve" for name in ("grpo", "vpo_anchored:anchor=0.8") for seed in (1, 2)),
         *("base-evolve", "base_single-evolve"),
     }
-    (counts,) = [table for table in found["tables"] if table["title"].startswith("Solved within")]
+    (counts,) = [table for table in searched["tables"] if table["title"].startswith("Solved within")]
     for name, *row in counts["rows"]:
         folders = sorted(searches.glob(f"{name.removesuffix(' evolve')}-*evolve"))
         seeds = [read_result(folder) for folder in folders]
@@ -269,12 +269,12 @@ def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, cap
     assert {name: len(seeds) for name, seeds in results["seeds"].items()} == dict.fromkeys(results["names"], 2)
     assert results["rates"]["vpo"] == {"rate": 1e-4, "validation": {}}
     page = json.loads(re.search(r'id="data">(.*?)</script>', (out / "report.html").read_text(), re.DOTALL).group(1))
-    (drawn,) = [table for table in page["tables"] if table["title"].startswith("Every seed")]
-    assert drawn["head"][:3] == ["run", "seed", "pool"]
-    assert [row[1:3] for row in drawn["rows"] if row[0] == "vpo"] == [[1, 1], [1, 2]]
+    (seeds,) = [table for table in page["tables"] if table["title"].startswith("Every seed")]
+    assert seeds["head"][:3] == ["run", "seed", "pool"]
+    assert [row[1:3] for row in seeds["rows"] if row[0] == "vpo"] == [[1, 1], [1, 2]]
     assert results["costs"]["vpo"]["rollouts"] == 4
     run = out / "runs" / "vpo-0.0001-1"
-    first, second = (json.loads((run / place / "eval.json").read_text()) for place in (".", "evaluations/2"))
+    first, second = (json.loads((run / folder / "eval.json").read_text()) for folder in (".", "evaluations/2"))
     assert (first["sampling"]["seed"], second["sampling"]["seed"]) == (0, 1)
     assert Run(run).config().model == str(out / "policy")
     assert Run(run).config().max_tokens == 8

@@ -14,7 +14,7 @@ pytest.importorskip("trl")
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.engines.tiny import save_tiny_model
-from tests.training.trained import ARGUMENTS, SMALL, assert_same, result, train_whole
+from tests.training.trained import ARGUMENTS, SMALL, assert_same, result, train_to_the_end
 from vpo.cli.main import main
 from vpo.evaluation.evaluate import EvalConfig, evaluate_into
 from vpo.models.locate import locate
@@ -28,55 +28,55 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    return train_whole(tmp_path_factory.mktemp("whole") / "run")
+def finished(tmp_path_factory):
+    return train_to_the_end(tmp_path_factory.mktemp("finished") / "run")
 
 
-def test_a_run_leaves_what_the_contract_says(whole):
-    assert {path.name for path in whole.iterdir()} - {".lock"} == {
+def test_a_run_leaves_what_the_contract_says(finished):
+    assert {path.name for path in finished.iterdir()} - {".lock"} == {
         *("config.toml", "run.json", "metrics.jsonl", "rollouts.jsonl", "checkpoints", "model")
     }
-    metrics = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
+    metrics = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in metrics] == [1, 2, 3, 4, 5, 6]
     for name in ("loss", "entropy", "vpo/objective/gold", "vpo/set_reward", "vpo/diversity", "vpo/parse_rate"):
         assert all(isinstance(row[name], float) for row in metrics), name
-    rollouts = [json.loads(line) for line in (whole / "rollouts.jsonl").read_text().splitlines()]
+    rollouts = [json.loads(line) for line in (finished / "rollouts.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rollouts] == [1] * 4 + [3] * 4 + [5] * 4  # a group each
     assert all(len(row["vectors"]) == len(row["answers"]) == 3 and len(row["vectors"][0]) == 4 for row in rollouts)
     assert all(row["prompt"][0]["content"].endswith(" 3") for row in rollouts)
-    assert {path.name for path in (whole / "checkpoints").glob("checkpoint-*")} == {"checkpoint-2", "checkpoint-4"}
-    facts = json.loads((whole / "run.json").read_text())
+    assert {path.name for path in (finished / "checkpoints").glob("checkpoint-*")} == {"checkpoint-2", "checkpoint-4"}
+    facts = json.loads((finished / "run.json").read_text())
     assert facts["versions"]["trl"]
     assert facts["began"] <= facts["ended"]
 
 
-def test_the_config_of_a_run_reproduces_it(whole, tmp_path):
-    settings = read_settings(whole / "config.toml")
+def test_the_config_of_a_run_reproduces_it(finished, tmp_path):
+    settings = read_settings(finished / "config.toml")
     assert settings["learning_rate"] == 1e-4  # chosen, and written down
     assert settings["task_settings"] == {"size": 7, "compact": True}
     train(config_of(settings), tmp_path / "again")
-    assert_same(result(tmp_path / "again"), result(whole))
+    assert_same(result(tmp_path / "again"), result(finished))
 
 
-def test_another_seed_is_another_run(whole, tmp_path):
+def test_another_seed_is_another_run(finished, tmp_path):
     train(replace(SMALL, seed=4, steps=1), tmp_path / "other")
-    assert result(tmp_path / "other")[1][0]["loss"] != result(whole)[1][0]["loss"]
+    assert result(tmp_path / "other")[1][0]["loss"] != result(finished)[1][0]["loss"]
 
 
-def test_the_model_is_used_with_plain_transformers_as_its_card_says(whole, capsys):
-    card = (whole / "model" / "README.md").read_text()
-    code = card.split("```python\n")[1].split("```")[0].replace("path/to/model", str(whole / "model"))
+def test_the_model_is_used_with_plain_transformers_as_its_card_says(finished, capsys):
+    card = (finished / "model" / "README.md").read_text()
+    code = card.split("```python\n")[1].split("```")[0].replace("path/to/model", str(finished / "model"))
     exec(code, {})
     assert "<answer_1>" in capsys.readouterr().out
 
 
-def test_a_checkpoint_knows_how_it_is_asked(whole):
-    found = locate(str(whole / "checkpoints" / "checkpoint-2"), None, {})
-    assert (found.task, found.format.answers, found.settings) == ("maze", 3, {"size": 7, "compact": True})
+def test_a_checkpoint_has_its_prompt_format(finished):
+    located = locate(str(finished / "checkpoints" / "checkpoint-2"), None, {})
+    assert (located.task, located.format.answers, located.settings) == ("maze", 3, {"size": 7, "compact": True})
 
 
-def test_files_of_a_model_are_readable_like_others(whole):
-    assert {path.stat().st_mode & 0o777 for path in (whole / "model").iterdir()} == {0o666 & ~umask()}
+def test_files_of_a_model_are_readable_like_others(finished):
+    assert {path.stat().st_mode & 0o777 for path in (finished / "model").iterdir()} == {0o666 & ~umask()}
 
 
 def umask():
@@ -91,9 +91,9 @@ def test_a_model_that_reads_weightings_is_told_one(tmp_path):
     run = train(config, tmp_path / "run").run
     rollouts = [json.loads(line) for line in run.rollouts.read_text().splitlines()]
     assert "What counts in this answer: " in rollouts[0]["prompt"][0]["content"]
-    asked = json.loads((run.model / "vpo.json").read_text())
-    assert asked["target_in_prompt"]
-    assert "completion 25%, gold 25%" in asked["example"][0]["content"]  # w*, which evaluation asks for
+    prompt_format = json.loads((run.model / "vpo.json").read_text())
+    assert prompt_format["target_in_prompt"]
+    assert "completion 25%, gold 25%" in prompt_format["example"][0]["content"]  # w*, which evaluation prompts with
     counts = evaluate_into(tmp_path / "evaluated", EvalConfig(model=str(run.folder), problems=2, pool=2))[1]
     assert counts.completions == 4
 
@@ -102,20 +102,20 @@ def test_a_model_that_reads_weightings_is_told_one(tmp_path):
 def test_any_model_with_a_chat_template_trains(kind, tmp_path):
     model = save_tiny_model(tmp_path / "tiny", kind)
     config = replace(SMALL, model=model, steps=2, max_tokens=8, kl=None, micro_batch=None, lora=2)
-    result = train(config, tmp_path / "run")
-    config = result.run.config()
+    trained = train(config, tmp_path / "run")
+    config = trained.run.config()
     assert (config.learning_rate, config.kl, config.micro_batch) == (1e-5, 1e-3, 4)
-    loaded = AutoModelForCausalLM.from_pretrained(result.run.model)  # merged, without peft
+    loaded = AutoModelForCausalLM.from_pretrained(trained.run.model)  # merged, without peft
     assert type(loaded).__name__.lower().startswith(kind)
-    assert AutoTokenizer.from_pretrained(result.run.model).chat_template
-    asked = json.loads((result.run.model / "vpo.json").read_text())
-    assert "<answer_3>" in asked["example"][0]["content"]
+    assert AutoTokenizer.from_pretrained(trained.run.model).chat_template
+    prompt_format = json.loads((trained.run.model / "vpo.json").read_text())
+    assert "<answer_3>" in prompt_format["example"][0]["content"]
 
 
-def test_a_model_of_a_run_is_trained_further(whole, tmp_path):
-    train(replace(SMALL, model=str(whole), steps=1), tmp_path / "further")
+def test_a_model_of_a_run_is_trained_further(finished, tmp_path):
+    train(replace(SMALL, model=str(finished), steps=1), tmp_path / "further")
     settings = read_settings(tmp_path / "further" / "config.toml")
-    assert settings["model"] == str(whole)
+    assert settings["model"] == str(finished)
     assert settings["task_settings"] == {"size": 7, "compact": True}
     assert settings["max_tokens"] == 29
 

@@ -135,9 +135,9 @@ def test_scores_of_completions_make_a_pool(tmp_path, data, capsys):
 
 def test_search_and_evaluation_run_programs(tmp_path, data, written, capsys):
     model = save_tiny_model(tmp_path / "tiny")
-    given = ["--task", "code", "--set", f"data={data}"]
-    answered = main(["eval", model, *given, "--answers", "2", "--pool", "4", "--out", str(tmp_path / "pool")])
-    assert answered == 0, capsys.readouterr().err
+    settings = ["--task", "code", "--set", f"data={data}"]
+    code = main(["eval", model, *settings, "--answers", "2", "--pool", "4", "--out", str(tmp_path / "pool")])
+    assert code == 0, capsys.readouterr().err
     facts = json.loads((tmp_path / "pool" / "eval.json").read_text())
     assert facts["unknown"] == 0
     assert facts["target"] is None

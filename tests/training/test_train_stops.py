@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("trl")
 
-from tests.training.trained import ARGUMENTS, SMALL, assert_same, result, stop_after, train_whole
+from tests.training.trained import ARGUMENTS, SMALL, assert_same, result, stop_after, train_to_the_end
 from vpo.cli.main import main
 from vpo.training import runs
 from vpo.training.runs import Run
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    return train_whole(tmp_path_factory.mktemp("whole") / "run")
+def finished(tmp_path_factory):
+    return train_to_the_end(tmp_path_factory.mktemp("finished") / "run")
 
 
 @pytest.mark.parametrize(
@@ -36,22 +36,22 @@ def whole(tmp_path_factory):
         {"method": "vpo_anchored", "kl": 0.1},
     ],
 )
-def test_a_stopped_run_ends_where_it_would_have_ended(changes, whole, tmp_path, monkeypatch):
+def test_a_stopped_run_ends_where_it_would_have_ended(changes, finished, tmp_path, monkeypatch):
     config = replace(SMALL, **changes)
     if changes:
-        whole = tmp_path / "whole"
-        train(config, whole)
+        finished = tmp_path / "finished"
+        train(config, finished)
     with monkeypatch.context() as patch:
         stop_after(patch, 3)
-        outcome = train(config, tmp_path / "run")
+        trained = train(config, tmp_path / "run")
     updates = 2 if "trainer" in changes else 1
-    assert (outcome.finished, outcome.steps) == (False, 3 + 3 % updates)  # where no rollouts wait
-    assert not outcome.run.finished
+    assert (trained.finished, trained.steps) == (False, 3 + 3 % updates)  # where no rollouts wait
+    assert not trained.run.finished
     assert resume(tmp_path / "run").finished
-    assert_same(result(tmp_path / "run"), result(whole))
+    assert_same(result(tmp_path / "run"), result(finished))
 
 
-def test_a_kill_in_the_middle_of_a_checkpoint_costs_nothing(whole, tmp_path, monkeypatch):
+def test_a_kill_in_the_middle_of_a_checkpoint_costs_nothing(finished, tmp_path, monkeypatch):
     """All files of the second checkpoint are there, two of them cut off, and the last one, the mark, is not."""
     inner = Run.complete_checkpoint
 
@@ -70,7 +70,7 @@ def test_a_kill_in_the_middle_of_a_checkpoint_costs_nothing(whole, tmp_path, mon
             train(SMALL, tmp_path / "run")
     assert Run(tmp_path / "run").latest_checkpoint()[0] == 2
     assert resume(tmp_path / "run").finished
-    assert_same(result(tmp_path / "run"), result(whole))
+    assert_same(result(tmp_path / "run"), result(finished))
 
 
 def start(tmp_path, *arguments):
@@ -87,7 +87,7 @@ def wait_for_line(process, log, lines):
         time.sleep(0.01)
 
 
-def test_kill_9_and_resume(whole, tmp_path):
+def test_kill_9_and_resume(finished, tmp_path):
     process = start(tmp_path, *ARGUMENTS, "--out", "run")
     wait_for_line(process, tmp_path / "run" / "metrics.jsonl", 3)
     process.kill()
@@ -95,7 +95,7 @@ def test_kill_9_and_resume(whole, tmp_path):
     run = runs.find(tmp_path / "run")
     assert not run.finished
     assert resume(run.folder).finished
-    assert_same(result(run.folder), result(whole))
+    assert_same(result(run.folder), result(finished))
 
 
 def test_ctrl_c_saves_a_checkpoint_and_says_how_to_train_locked(tmp_path):
@@ -110,24 +110,24 @@ def test_ctrl_c_saves_a_checkpoint_and_says_how_to_train_locked(tmp_path):
     assert f"run: stopped after step {step} of 500, with a checkpoint; continue with: vpo train --resume run" in out
 
 
-def test_a_run_that_never_saved_begins_anew(whole, tmp_path):
+def test_a_run_that_never_saved_starts_again(finished, tmp_path):
     run = runs.create(tmp_path / "run", SMALL)
     assert resume(run.folder).finished
-    assert_same(result(run.folder), result(whole))
+    assert_same(result(run.folder), result(finished))
 
 
-def test_a_finished_run_is_left_alone(whole, capsys):
-    before = (whole / "metrics.jsonl").stat().st_mtime_ns
-    assert main(["train", "--resume", str(whole)]) == 0
+def test_a_finished_run_is_left_alone(finished, capsys):
+    before = (finished / "metrics.jsonl").stat().st_mtime_ns
+    assert main(["train", "--resume", str(finished)]) == 0
     assert "6 steps done" in capsys.readouterr().out
-    assert (whole / "metrics.jsonl").stat().st_mtime_ns == before
+    assert (finished / "metrics.jsonl").stat().st_mtime_ns == before
 
 
-def test_a_run_that_another_process_finished_is_left_alone(whole):
-    before = (whole / "metrics.jsonl").read_text()
-    outcome = _train_locked(Run(whole), prepare(SMALL))  # as if it had found the run unfinished before it held it
-    assert outcome.finished
-    assert (whole / "metrics.jsonl").read_text() == before
+def test_a_run_that_another_process_finished_is_left_alone(finished):
+    before = (finished / "metrics.jsonl").read_text()
+    trained = _train_locked(Run(finished), prepare(SMALL))  # as if the run had been unfinished before the lock
+    assert trained.finished
+    assert (finished / "metrics.jsonl").read_text() == before
 
 
 def test_a_resumed_run_keeps_the_note_of_its_beginning(tmp_path, monkeypatch):

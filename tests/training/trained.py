@@ -1,4 +1,4 @@
-"""A small run on the embedded policy, what must be the same at its end, and how it is stopped."""
+"""A small run on the embedded policy, the results that must be reproducible, and a way to stop it."""
 
 import json
 
@@ -29,14 +29,14 @@ ARGUMENTS = [
 ]
 
 
-def train_whole(folder):
-    """Train it from its beginning to its end, and return its folder."""
+def train_to_the_end(folder):
+    """Train the small run to its last step, and return its folder."""
     assert train(SMALL, folder).finished
     return folder
 
 
 def result(folder):
-    """All that must be the same at the end of the same run: weights, metrics but for the clock, sampled rollouts."""
+    """What must be the same at the end of the same run: weights, metrics without times, sampled rollouts."""
     run = Run(folder)
     weights = AutoModelForCausalLM.from_pretrained(run.model).state_dict()
     metrics = [json.loads(line) for line in run.metrics.read_text().splitlines()]
