@@ -91,8 +91,8 @@ def test_bootstrap_covers_the_mean_of_a_normal_sample():
 def test_bootstrap_holds_its_level():
     """95% intervals of 300 samples of 50 problems cover the true mean 0.3 in about 95% of cases."""
     rng = np.random.default_rng(1)
-    found = bootstrap((rng.random((50, 300)) < 0.3).astype(float), resamples=1000)
-    assert 0.90 <= ((found.low <= 0.3) & (found.high >= 0.3)).mean() <= 0.98
+    interval = bootstrap((rng.random((50, 300)) < 0.3).astype(float), resamples=1000)
+    assert 0.90 <= ((interval.low <= 0.3) & (interval.high >= 0.3)).mean() <= 0.98
 
 
 def test_bootstrap_of_paired_differences_is_tighter():

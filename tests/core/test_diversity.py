@@ -23,15 +23,15 @@ def dominates(a, b):
 
 @given(pools)
 def test_against_the_definitions(scores):
-    found = diversity(scores)
+    result = diversity(scores)
     pairs = [np.abs(a - b).sum() for a, b in combinations(scores, 2)]
     unique = np.unique(scores, axis=0)
     front = [a for a in unique if not any(dominates(b, a) for b in unique)]
-    assert found.l1 == pytest.approx(np.mean(pairs) if pairs else 0.0)
-    assert found.distinct == len(unique)
-    assert found.nondominated == len(front)
-    assert found.coverage == pytest.approx(scores.max(axis=0).mean())
-    assert found.expected_max == pytest.approx(set_reward(scores))
+    assert result.l1 == pytest.approx(np.mean(pairs) if pairs else 0.0)
+    assert result.distinct == len(unique)
+    assert result.nondominated == len(front)
+    assert result.coverage == pytest.approx(scores.max(axis=0).mean())
+    assert result.expected_max == pytest.approx(set_reward(scores))
 
 
 def test_hypervolume_by_hand():
@@ -47,8 +47,8 @@ def test_hypervolume_stops_at_six_objectives():
 
 def test_batches_and_tensors():
     scores = torch.rand((2, 3, 10, 4), dtype=torch.float64, generator=torch.manual_seed(0))
-    found = diversity(scores)
-    for name, value in vars(found).items():
+    result = diversity(scores)
+    for name, value in vars(result).items():
         assert isinstance(value, torch.Tensor), name
         assert value.shape == (2, 3), name
         alone = getattr(diversity(scores[1, 2].numpy()), name)

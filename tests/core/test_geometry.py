@@ -14,10 +14,10 @@ pools = arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(1, 4)), elem
 def test_independent_objectives_have_full_rank():
     # Four standard basis-like columns of equal spread: all singular values equal, exp(ln 4) = 4.
     signs = np.array([[x, y, z, w] for x in (0, 1) for y in (0, 1) for z in (0, 1) for w in (0, 1)], dtype=float)
-    found = geometry(signs)
-    assert found.effective_rank == pytest.approx(4)
-    np.testing.assert_allclose(found.correlation, np.eye(4), atol=1e-12)
-    np.testing.assert_allclose(found.spread, [0.5] * 4)
+    result = geometry(signs)
+    assert result.effective_rank == pytest.approx(4)
+    np.testing.assert_allclose(result.correlation, np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(result.spread, [0.5] * 4)
 
 
 def test_two_singular_values_by_hand():
@@ -29,25 +29,25 @@ def test_two_singular_values_by_hand():
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.floats(0.1, 1), st.floats(0, 1))
 def test_collinear_objectives_have_rank_one_and_no_headroom(quality, scale, shift):
     scores = np.column_stack([quality, scale * np.asarray(quality) + shift])
-    found = geometry(scores)
-    assert found.headroom == pytest.approx(0, abs=1e-12)
+    result = geometry(scores)
+    assert result.headroom == pytest.approx(0, abs=1e-12)
     if np.ptp(quality) > 1e-3:
-        assert found.effective_rank == pytest.approx(1, abs=1e-4)
-        assert found.correlation[0, 1] == pytest.approx(1)
+        assert result.effective_rank == pytest.approx(1, abs=1e-4)
+        assert result.correlation[0, 1] == pytest.approx(1)
 
 
 def test_opposed_objectives_have_headroom():
-    found = geometry([[1.0, 0.0], [0.0, 1.0]])
-    assert found.headroom == pytest.approx(0.25, abs=1e-6)  # E[max(w, 1−w)] − 1/2
-    assert found.correlation[0, 1] == pytest.approx(-1)
-    np.testing.assert_allclose(found.shares, [0.5, 0.5])
+    result = geometry([[1.0, 0.0], [0.0, 1.0]])
+    assert result.headroom == pytest.approx(0.25, abs=1e-6)  # E[max(w, 1−w)] − 1/2
+    assert result.correlation[0, 1] == pytest.approx(-1)
+    np.testing.assert_allclose(result.shares, [0.5, 0.5])
 
 
 def test_nothing_varies():
-    found = geometry(np.full((5, 3), 0.5))
-    assert found.effective_rank == 0
-    assert found.headroom == pytest.approx(0)
-    np.testing.assert_allclose(found.correlation, 0)
+    result = geometry(np.full((5, 3), 0.5))
+    assert result.effective_rank == 0
+    assert result.headroom == pytest.approx(0)
+    np.testing.assert_allclose(result.correlation, 0)
 
 
 def test_differences_between_problems_do_not_count():
@@ -66,10 +66,10 @@ def test_shares_are_a_distribution_and_dominated_answers_win_nothing(scores):
 
 @given(pools)
 def test_headroom_is_never_negative(scores):
-    found = geometry(scores)
-    assert found.headroom >= -1e-12
-    assert found.expected_max == pytest.approx(set_reward(scores))
-    assert 0 <= found.effective_rank <= scores.shape[1] + 1e-9
+    result = geometry(scores)
+    assert result.headroom >= -1e-12
+    assert result.expected_max == pytest.approx(set_reward(scores))
+    assert 0 <= result.effective_rank <= scores.shape[1] + 1e-9
 
 
 def test_the_best_single_answer_is_chosen_by_the_target():
@@ -92,12 +92,12 @@ def test_answers_that_differ_by_rounding_share():
 
 def test_batches_and_tensors():
     scores = torch.rand((2, 3, 10, 4), generator=torch.manual_seed(0))
-    found = geometry(scores)
-    assert isinstance(found.headroom, torch.Tensor)
-    assert found.headroom.shape == (2, 3)
-    assert found.shares.shape == (2, 3, 10)
+    result = geometry(scores)
+    assert isinstance(result.headroom, torch.Tensor)
+    assert result.headroom.shape == (2, 3)
+    assert result.shares.shape == (2, 3, 10)
     alone = geometry(scores[1, 2].double().numpy())
-    assert float(found.headroom[1, 2]) == pytest.approx(float(alone.headroom), abs=1e-6)
+    assert float(result.headroom[1, 2]) == pytest.approx(float(alone.headroom), abs=1e-6)
 
 
 def test_concentration_reaches_everything():

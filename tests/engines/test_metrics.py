@@ -16,24 +16,24 @@ def test_groups_of_different_size_by_hand():
     scored = [vectors([1, 0]), vectors([0, 0.5]), vectors([0.25, 1]), None, None, None]
     batch = ScoredBatch([["a"], ["b"], [None], ["d"], ["e"], ["f"]], scored, [0.5, 0.25, 0.625, None, None, None],
                    [[0, 1], [2, 3], [4, 5]])  # fmt: skip
-    found = metrics(batch, ["first", "second"], lambda dimensions: np.full(dimensions, 1 / dimensions))
-    assert found["diversity"] == Mean(1.5 + 0.0, 2)  # |1 − 0| + |0 − 0.5|; one answer is as far as nothing from itself
-    assert found["target"] == Mean(0.5 + 0.25 + 0.625, 3)
-    assert found["objective/first"] == Mean(1.25, 3)
-    assert found["objective/second"] == Mean(1.5, 3)
-    assert found["parse_rate"] == Mean(5, 6)
-    assert found["unknown"] == Mean(3, 0)
-    assert found["groups_without_spread"] == Mean(1, 2)
+    means = metrics(batch, ["first", "second"], lambda dimensions: np.full(dimensions, 1 / dimensions))
+    assert means["diversity"] == Mean(1.5 + 0.0, 2)  # |1 − 0| + |0 − 0.5|; one answer is as far as nothing from itself
+    assert means["target"] == Mean(0.5 + 0.25 + 0.625, 3)
+    assert means["objective/first"] == Mean(1.25, 3)
+    assert means["objective/second"] == Mean(1.5, 3)
+    assert means["parse_rate"] == Mean(5, 6)
+    assert means["unknown"] == Mean(3, 0)
+    assert means["groups_without_spread"] == Mean(1, 2)
 
 
 def test_problems_of_different_objectives_are_measured_each_in_its_own():
     batch = ScoredBatch([["a", "b"], ["c", "d"]], [vectors([1, 0], [0, 1]), vectors([1, 0, 0], [1, 0, 0])], [0.75, 0.5],
                    [[0], [1]])  # fmt: skip
-    found = metrics(batch, [], lambda dimensions: np.full(dimensions, 1 / dimensions))
-    assert found["diversity"] == Mean(2.0, 2)
-    np.testing.assert_allclose(found["target"].value, (0.5 + 1 / 3) / 2)
+    means = metrics(batch, [], lambda dimensions: np.full(dimensions, 1 / dimensions))
+    assert means["diversity"] == Mean(2.0, 2)
+    np.testing.assert_allclose(means["target"].value, (0.5 + 1 / 3) / 2)
     # E max(w, 1 − w) is 3/4, and the mean of a weight of three 1/3.
-    np.testing.assert_allclose(found["set_reward"].value, (3 / 4 + 1 / 3) / 2, atol=2e-3)
+    np.testing.assert_allclose(means["set_reward"].value, (3 / 4 + 1 / 3) / 2, atol=2e-3)
 
 
 def test_metrics_have_the_names_that_were_promised():

@@ -224,14 +224,14 @@ def test_openrlhf_gets_the_advantages_of_the_method(openrlhf, tmp_path, monkeypa
     file = plugin(tmp_path, name, "from vpo.engines.openrlhf import agent\nAgentExecutor = agent(reward_of_vpo)\n")
     samples = responses(openrlhf, file, method_of(name).answers)
     estimator = "dr_grpo" if name in ("dr_grpo", "maxrl", "max_at_k") else "group_norm"
-    found = advantages_of(openrlhf, samples, estimator)
+    result = advantages_of(openrlhf, samples, estimator)
     if name == "random_weighting":  # each prompt of an actor is a step of its own
         steps = [expected(name, step=step, problems=["'first'", "'second'"]) for step in (0, 1)]
         want = np.stack([steps[0][0], steps[1][1]])
     else:
         want = expected(name)
     assert np.abs(want).max() > 0.1
-    np.testing.assert_allclose(found, want, atol=1e-6)
+    np.testing.assert_allclose(result, want, atol=1e-6)
 
 
 def test_equal_rewards_give_no_advantage_in_openrlhf(openrlhf):

@@ -38,24 +38,24 @@ def test_two_processes_give_the_rewards_of_one(case, two, tiny, tmp_path):
     np.testing.assert_array_equal(first["rewards"], alone["rewards"])
     np.testing.assert_array_equal(second["rewards"], alone["rewards"])
     assert first["advantages"] + second["advantages"] == alone["advantages"]
-    for found in (first, second):
-        assert found["metrics"].keys() == alone["metrics"].keys()
+    for result in (first, second):
+        assert result["metrics"].keys() == alone["metrics"].keys()
         for name, values in alone["metrics"].items():
-            np.testing.assert_allclose(found["metrics"][name], values, rtol=1e-6, err_msg=name)
-        assert "vpo/groups_without_spread" in found["metrics"]
-        assert found["metrics"]["vpo/unknown"] == [2]
+            np.testing.assert_allclose(result["metrics"][name], values, rtol=1e-6, err_msg=name)
+        assert "vpo/groups_without_spread" in result["metrics"]
+        assert result["metrics"]["vpo/unknown"] == [2]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_two_processes_train_on_the_advantages_of_the_whole_batch(case, two):
     method = method_of(case[0])
-    found = [row for each in two for row in each[str(case)]["advantages"]]
+    result = [row for each in two for row in each[str(case)]["advantages"]]
     names = [name for each in two for name in each[str(case)]["problems"]]
     expected_PG = expected(method, names)
     assert np.abs(expected_PG).max() > 0.01
     if method.per_answer:  # the first token of each completion is the first answer's
-        found, expected_PG = [row[0] for row in found], expected_PG[:, :, 0]
-    np.testing.assert_allclose(found, expected_PG.ravel(), atol=2e-5)
+        result, expected_PG = [row[0] for row in result], expected_PG[:, :, 0]
+    np.testing.assert_allclose(result, expected_PG.ravel(), atol=2e-5)
 
 
 def expected(method, names):

@@ -54,16 +54,16 @@ def test_the_rewards_of_every_method_give_its_advantages(name):
     expected = advantages(method, groups, valid=valid_PG, seed=5, step=0, problems=[each.id for each in PROBLEMS])
     assert np.abs(expected[:2]).max() > 0
     if method.per_answer:
-        found = result.advantages_BM.reshape(expected.shape)
+        computed = result.advantages_BM.reshape(expected.shape)
     elif method.whole_group:
-        found = np.asarray([each or 0.0 for each in rewards]).reshape(expected.shape)
+        computed = np.asarray([each or 0.0 for each in rewards]).reshape(expected.shape)
     else:
-        found = np.zeros(expected.shape)
+        computed = np.zeros(expected.shape)
         for p, known_G in enumerate(valid_PG):
             if known_G.sum() > 1:
                 known = np.asarray([each for each in rewards[p * G : (p + 1) * G] if each is not None])
-                found[p, known_G] = centre(known) if name == "dr_grpo" else z_score(known)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+                computed[p, known_G] = centre(known) if name == "dr_grpo" else z_score(known)
+    np.testing.assert_allclose(computed, expected, atol=1e-5)
     assert (expected[2] == 0).all()  # of that group nothing is known
 
 

@@ -151,11 +151,11 @@ def test_ms_swift_gets_the_advantages_of_the_method(swift, tmp_path, name):
     samples, state = samples_of(swift, method_of(name).answers), SimpleNamespace(global_step=7)
     rewards = swift.score(samples, functions, [None] * 3, False, torch.device("cpu"), trainer_state=state)
     weights = swift.weights(args.reward_weights, 3, torch.device("cpu"))
-    found, _ = swift.advantages(rewards, weights, 4, scale_rewards=args.scale_rewards)
+    seen_advantages, _ = swift.advantages(rewards, weights, 4, scale_rewards=args.scale_rewards)
     prompts = [repr([{"role": "user", "content": prompt}]) for prompt in ANSWERS]
     want = expected(name, step=7, problems=prompts)
     assert np.abs(want).max() > 0.1
-    np.testing.assert_allclose(found.numpy().reshape(2, 4), want, atol=1e-5)
+    np.testing.assert_allclose(seen_advantages.numpy().reshape(2, 4), want, atol=1e-5)
     right = np.mean(
         [each == SOLUTIONS[p] for p in ANSWERS for a in ANSWERS[p] for each in a[: method_of(name).answers]]
     )
@@ -202,12 +202,12 @@ def test_the_whole_trainer_of_ms_swift_trains_a_method(tmp_path, monkeypatch, na
 
     plugged = tmp_path / "mazes.py"
     plugged.write_text(MAZES.format(name=name))
-    found = []
+    seen_advantages = []
     compute = trainer.compute_advantages
 
     def watched_compute(**settings):
         result = compute(**settings)
-        found.append(result[0].numpy().reshape(2, 4))
+        seen_advantages.append(result[0].numpy().reshape(2, 4))
         return result
 
     monkeypatch.setattr(trainer, "compute_advantages", watched_compute)
@@ -245,8 +245,8 @@ def test_the_whole_trainer_of_ms_swift_trains_a_method(tmp_path, monkeypatch, na
     rlhf_main([*flags, *rewards])
     (module,) = [each for each in list(sys.modules.values()) if getattr(each, "__file__", None) == str(plugged)]
     batches = [batch for _, _, _, batch in module.BATCHES]
-    assert len(found) == len(batches) == 2
-    for advantages_PG, batch in zip(found, batches, strict=True):
+    assert len(seen_advantages) == len(batches) == 2
+    for advantages_PG, batch in zip(seen_advantages, batches, strict=True):
         rewards_PGMD = np.stack(batch.vectors).reshape(2, 4, answers, 4)
         mask = np.asarray([[answer is not None for answer in each] for each in batch.parsed]).reshape(2, 4, answers)
         np.testing.assert_allclose(

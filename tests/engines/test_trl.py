@@ -85,9 +85,9 @@ def test_rewards_are_those_of_the_method():
     gold = task.gold(maze)
     completions = [write([gold, "R", "x"]), write([gold, gold, gold]), "nothing"]
     reward = reward_function(task, "vpo", problems=[maze])
-    found = reward(prompts=["p"] * 3, completions=completions, problem=[maze.id] * 3)
+    rewards = reward(prompts=["p"] * 3, completions=completions, problem=[maze.id] * 3)
     value = float(set_reward([task.score(maze, gold)]))
-    assert found == pytest.approx([value, value, 0.0], abs=1e-6)
+    assert rewards == pytest.approx([value, value, 0.0], abs=1e-6)
     multi = reward_function(task, "multi_rlvr", problems=[maze])
     total = sum(task.score(maze, gold)) / 4
     assert multi(prompts=["p"] * 3, completions=completions, problem=[maze.id] * 3) == pytest.approx(
@@ -126,13 +126,13 @@ def test_a_scorer_gets_the_columns_that_it_names():
         return {"right": float(answer == solution), "short": 1.0 if len(answer) < len(prompt) else 0.0}
 
     reward = reward_function(None, "grpo", score=score, objectives=["short", "right"])
-    found = reward(
+    rewards = reward(
         prompts=["a long prompt", "p"],
         completions=["<answer>4</answer>", "<answer>5</answer>"],
         solution=["4", "4"],
         other=[1, 2],
     )
-    assert found == [1.0, 0.0]
+    assert rewards == [1.0, 0.0]
 
 
 def test_a_reward_that_is_not_known_is_none_and_takes_no_part():
@@ -143,10 +143,10 @@ def test_a_reward_that_is_not_known_is_none_and_takes_no_part():
     plain = reward_function(None, "grpo", score=score, objectives=["x"])
     assert plain(prompts=["p"] * 4, completions=texts) == [1.0, None, 0.0, 0.5]
     whole = reward_function(None, "max_at_k", score=score, objectives=["x"], group=4)
-    found = whole(prompts=["p"] * 4, completions=texts)
+    rewards = whole(prompts=["p"] * 4, completions=texts)
     expected = advantages("max_at_k", np.array([[1.0], [0.0], [0.5]]).reshape(1, 3, 1, 1))[0]
-    assert found[1] is None
-    assert [found[0], *found[2:]] == pytest.approx(expected.tolist())
+    assert rewards[1] is None
+    assert [rewards[0], *rewards[2:]] == pytest.approx(expected.tolist())
 
 
 def test_draw_weightings_follow_the_problem_and_the_step():
@@ -155,10 +155,10 @@ def test_draw_weightings_follow_the_problem_and_the_step():
 
     reward = reward_function(None, "random_weighting", score=letters, objectives=list("abc"), seed=2)
     texts = [f"<answer>{text}</answer>" for text in ("aaa", "bbb", "aaa")]
-    found = reward(prompts=["p", "p", "q"], completions=texts, problem=["x", "x", "y"], trainer_state=State)
+    rewards = reward(prompts=["p", "p", "q"], completions=texts, problem=["x", "x", "y"], trainer_state=State)
     alone = reward(prompts=["q"], completions=texts[2:], problem=["y"], trainer_state=State)
-    assert found[2] == alone[0]
-    assert found[0] != found[2]
+    assert rewards[2] == alone[0]
+    assert rewards[0] != rewards[2]
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,10 @@ def assert_advantages(seen, expected):
     """Compare rollout by rollout: text → advantage of all its tokens, or text → advantage of each."""
     assert seen.keys() == expected.keys()
     for text, advantage in expected.items():
-        found = seen[text].advantages_T
-        np.testing.assert_allclose(found, np.broadcast_to(advantage, found.shape), atol=2e-5, err_msg=text)
+        advantages_T = seen[text].advantages_T
+        np.testing.assert_allclose(
+            advantages_T, np.broadcast_to(advantage, advantages_T.shape), atol=2e-5, err_msg=text
+        )
 
 
 def by_token(expected, seen, tokenizer):

@@ -25,18 +25,18 @@ def test_a_list_of_groups_is_the_same_batch(name):
 @pytest.mark.parametrize("name", BY_GROUP)
 def test_groups_may_differ_in_their_objectives(name):
     groups = [example(name, problems=1, objectives=d)[0] for d in (2, 16, 5)]
-    found = advantages(name, groups, seed=1)
-    assert found.shape[:2] == (3, 6)
-    np.testing.assert_allclose(found[:1], advantages(name, groups[:1], seed=1))
+    result = advantages(name, groups, seed=1)
+    assert result.shape[:2] == (3, 6)
+    np.testing.assert_allclose(result[:1], advantages(name, groups[:1], seed=1))
     tensors = advantages(name, [torch.tensor(group) for group in groups], seed=1)
-    np.testing.assert_allclose(tensors, found, atol=1e-9)
+    np.testing.assert_allclose(tensors, result, atol=1e-9)
 
 
 def test_groups_of_different_objectives_with_a_target_each():
     groups = [example("grpo", problems=1, objectives=d)[0] for d in (2, 3)]
-    found = advantages("grpo", groups, target=[[1, 0], [0, 0, 1]])
-    np.testing.assert_allclose(found[0], advantages("grpo", groups[:1], target=[1, 0])[0])
-    np.testing.assert_allclose(found[1], advantages("grpo", groups[1:], target=[0, 0, 1])[0])
+    result = advantages("grpo", groups, target=[[1, 0], [0, 0, 1]])
+    np.testing.assert_allclose(result[0], advantages("grpo", groups[:1], target=[1, 0])[0])
+    np.testing.assert_allclose(result[1], advantages("grpo", groups[1:], target=[0, 0, 1])[0])
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -46,17 +46,17 @@ def test_rollouts_that_are_not_valid_take_no_part(name):
     valid[0, 2] = valid[1, 0] = valid[1, 5] = False
     spoiled = rewards.copy()
     spoiled[~valid] = np.nan  # an absent reward is neither zero nor NaN: it is not read
-    found = advantages(name, spoiled, valid=valid)
-    assert (found[~valid] == 0).all()
+    result = advantages(name, spoiled, valid=valid)
+    assert (result[~valid] == 0).all()
     # The same as groups that never had them; the key of a group is its position, so the first one is compared.
     left = [rewards[0][valid[0]]]
     alone = advantages(name, left)
     if name == "gdpo":  # divided by another batch's spread
-        ratio = found[0][valid[0]] / alone[0]
+        ratio = result[0][valid[0]] / alone[0]
         np.testing.assert_allclose(ratio, ratio[0])
     else:
-        np.testing.assert_allclose(found[0][valid[0]], alone[0], atol=1e-12)
-    np.testing.assert_allclose(advantages(name, torch.tensor(spoiled), valid=torch.tensor(valid)), found, atol=1e-9)
+        np.testing.assert_allclose(result[0][valid[0]], alone[0], atol=1e-12)
+    np.testing.assert_allclose(advantages(name, torch.tensor(spoiled), valid=torch.tensor(valid)), result, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -64,11 +64,11 @@ def test_rollouts_that_are_not_valid_take_no_part(name):
 def test_a_group_with_too_few_valid_rollouts_gets_zero(name, left):
     valid = np.ones((3, 6), dtype=bool)
     valid[1, left:] = False
-    found = advantages(name, example(name), valid=valid)
+    result = advantages(name, example(name), valid=valid)
     if left < METHODS[name].min_group_size:
-        assert (found[1] == 0).all()
-    assert np.isfinite(found).all()
-    assert (found[0] != 0).any()
+        assert (result[1] == 0).all()
+    assert np.isfinite(result).all()
+    assert (result[0] != 0).any()
 
 
 def test_a_group_with_too_few_rollouts_does_not_dilute_the_batch():
@@ -81,9 +81,9 @@ def test_a_group_with_too_few_rollouts_does_not_dilute_the_batch():
 def test_half_precision_is_taken_everywhere():
     rewards = torch.tensor(example("vpo")).bfloat16()
     half = {"mask": torch.ones((3, 6, 3)).bfloat16(), "valid": torch.ones((3, 6)).half()}
-    found = advantages("vpo", rewards, target=torch.full((4,), 0.25).bfloat16(), **half)
-    assert found.dtype == torch.float32
-    np.testing.assert_allclose(found, advantages("vpo", rewards.double()), atol=1e-4)
+    result = advantages("vpo", rewards, target=torch.full((4,), 0.25).bfloat16(), **half)
+    assert result.dtype == torch.float32
+    np.testing.assert_allclose(result, advantages("vpo", rewards.double()), atol=1e-4)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -94,8 +94,8 @@ def test_no_valid_rollout_at_all(name):
 def test_an_explicit_k_gives_way_where_rollouts_are_missing():
     rewards = example("max_at_k", problems=1)
     valid = [[1, 1, 1, 0, 0, 0]]
-    found = advantages(get("max_at_k", k=5), rewards, valid=valid)
-    np.testing.assert_allclose(found[0, :3], advantages(get("max_at_k", k=2), rewards[:, :3])[0])
+    result = advantages(get("max_at_k", k=5), rewards, valid=valid)
+    np.testing.assert_allclose(result[0, :3], advantages(get("max_at_k", k=2), rewards[:, :3])[0])
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -104,9 +104,9 @@ def test_a_missing_answer_scores_nothing(name, rng):
     mask = rng.random(rewards.shape[:3]) < 0.7
     zeroed = np.where(mask[..., None], rewards, 0.0)
     spoiled = np.where(mask[..., None], rewards, np.nan)
-    found = advantages(name, spoiled, mask=mask)
+    result = advantages(name, spoiled, mask=mask)
     # Zeros never win a maximum against rewards of 0 or more, and add nothing to a sum.
-    np.testing.assert_allclose(found, advantages(name, zeroed), atol=1e-9)
+    np.testing.assert_allclose(result, advantages(name, zeroed), atol=1e-9)
 
 
 @pytest.mark.parametrize(

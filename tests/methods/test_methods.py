@@ -92,8 +92,8 @@ def test_max_at_k():
 def test_max_at_k_against_all_subsets(rewards, data):
     rewards = np.asarray(rewards, dtype=np.float32).astype(np.float64)
     k = data.draw(st.integers(2, len(rewards) - 1))
-    found = advantages(get("max_at_k", k=k), rewards.reshape(1, -1, 1, 1))
-    np.testing.assert_allclose(found[0], oracles.max_at_k_weights(rewards, k), atol=1e-12)
+    result = advantages(get("max_at_k", k=k), rewards.reshape(1, -1, 1, 1))
+    np.testing.assert_allclose(result[0], oracles.max_at_k_weights(rewards, k), atol=1e-12)
 
 
 def test_max_at_k_is_zero_where_all_rewards_are_the_same():
@@ -111,8 +111,8 @@ def test_max_at_k_is_the_gradient_of_the_expected_best():
     for outcome in np.ndindex(*(2,) * rollouts):
         probability = np.prod([p if x else 1 - p for x in outcome])
         gradients = np.array([1 / p if x else -1 / (1 - p) for x in outcome])  # d log π / dp
-        found = advantages(get("max_at_k", k=k), np.reshape(outcome, (1, rollouts, 1, 1)))[0]
-        total += probability * (found * gradients).sum()
+        result = advantages(get("max_at_k", k=k), np.reshape(outcome, (1, rollouts, 1, 1)))[0]
+        total += probability * (result * gradients).sum()
     assert total == pytest.approx((1 - k / rollouts) * 2 * (1 - p))
 
 
@@ -126,27 +126,27 @@ def test_random_weighting():
 
 def test_random_weightings_differ_by_seed_step_and_problem_only():
     batch = np.concatenate([SINGLE, SINGLE])
-    found = advantages("random_weighting", batch, seed=1, step=2)
-    assert not np.allclose(found[0], found[1])
-    assert not np.allclose(found, advantages("random_weighting", batch, seed=2, step=2))
-    assert not np.allclose(found, advantages("random_weighting", batch, seed=1, step=3))
+    result = advantages("random_weighting", batch, seed=1, step=2)
+    assert not np.allclose(result[0], result[1])
+    assert not np.allclose(result, advantages("random_weighting", batch, seed=2, step=2))
+    assert not np.allclose(result, advantages("random_weighting", batch, seed=1, step=3))
     advantages("random_weighting", batch, seed=77)
-    assert (found == advantages("random_weighting", batch, seed=1, step=2)).all()
-    assert (found[:1] == advantages("random_weighting", SINGLE, seed=1, step=2)).all()
+    assert (result == advantages("random_weighting", batch, seed=1, step=2)).all()
+    assert (result[:1] == advantages("random_weighting", SINGLE, seed=1, step=2)).all()
 
 
 def test_random_weightings_follow_the_concentration():
     # Nearly all weight on the second objective: rollouts 1 and 3 are the good ones.
-    found = advantages(get("random_weighting", concentration=(1e-3, 100.0)), SINGLE)
-    assert found[0, 2] > 0.8 > -0.8 > found[0, 1]
+    result = advantages(get("random_weighting", concentration=(1e-3, 100.0)), SINGLE)
+    assert result[0, 2] > 0.8 > -0.8 > result[0, 1]
 
 
 def test_named_problems_draw_the_same_wherever_they_stand():
     batch = np.concatenate([SINGLE, SINGLE[:, ::-1]])
     names = ["maze-3", "maze-7"]
-    found = advantages("random_weighting", batch, problems=names)
-    np.testing.assert_array_equal(advantages("random_weighting", batch[::-1], problems=names[::-1]), found[::-1])
-    np.testing.assert_array_equal(advantages("random_weighting", batch[1:], problems=names[1:]), found[1:])
+    result = advantages("random_weighting", batch, problems=names)
+    np.testing.assert_array_equal(advantages("random_weighting", batch[::-1], problems=names[::-1]), result[::-1])
+    np.testing.assert_array_equal(advantages("random_weighting", batch[1:], problems=names[1:]), result[1:])
 
 
 def test_goal_conditioned_uses_the_weighting_that_goes_into_the_prompt():
@@ -188,8 +188,8 @@ def test_vpo_with_sampled_weights():
 def test_vpo_concentration_per_objective():
     method = get("vpo", concentration=(9.0, 1.0))
     # E[w] = (0.9, 0.1): the specialist in objective 1 has 0.9, half of both has 0.5.
-    found = advantages(method, SETS)[0]
-    assert found[0] > found[1] > found[2]
+    result = advantages(method, SETS)[0]
+    assert result[0] > result[1] > result[2]
 
 
 def test_vpo_anchored_has_an_advantage_for_each_answer():
@@ -206,12 +206,12 @@ def test_vpo_anchored_has_an_advantage_for_each_answer():
 def test_vpo_anchored_by_answer_with_rollouts_unknown_and_sets_of_two_sizes():
     rewards = np.random.default_rng(0).random((2, 4, 3, 2))
     valid = [[1, 1, 0, 1], [1, 1, 1, 1]]
-    found = advantages("vpo_anchored", [rewards[0], rewards[1, :, :2]], valid=valid)
-    assert found.shape == (2, 4, 3)
-    assert (found[0, 2] == 0).all()
-    assert (found[1, :, 2] == 0).all()  # there is no third answer
-    np.testing.assert_allclose(found[0, [0, 1, 3]], advantages("vpo_anchored", rewards[:1, [0, 1, 3]])[0])
-    np.testing.assert_allclose(found[1, :, :2], advantages("vpo_anchored", rewards[1:, :, :2])[0])
+    result = advantages("vpo_anchored", [rewards[0], rewards[1, :, :2]], valid=valid)
+    assert result.shape == (2, 4, 3)
+    assert (result[0, 2] == 0).all()
+    assert (result[1, :, 2] == 0).all()  # there is no third answer
+    np.testing.assert_allclose(result[0, [0, 1, 3]], advantages("vpo_anchored", rewards[:1, [0, 1, 3]])[0])
+    np.testing.assert_allclose(result[1, :, :2], advantages("vpo_anchored", rewards[1:, :, :2])[0])
 
 
 def test_vpo_anchored_by_one_reward():
@@ -227,10 +227,10 @@ def test_vpo_anchored_with_a_missing_first_answer():
     assert found_GM[0, 0] < 0 < found_GM[1, 0] == found_GM[2, 0]
     # Answer 1 is missing from rollout 0: its own part is 0 and R = 1/2, so 1/4; the others have 1/2.
     mask = [[[0, 1], [1, 1], [1, 1]]]
-    found = advantages(get("vpo_anchored", anchor=0.5), SETS, mask=mask)
+    result = advantages(get("vpo_anchored", anchor=0.5), SETS, mask=mask)
     # 1/4, 1/2, 1/2: mean 5/12; deviations −1/6, 1/12, 1/12; sample variance 1/48.
     std = sqrt(1 / 48)
-    np.testing.assert_allclose(found, [[-1 / 6 / (std + EPS), 1 / 12 / (std + EPS), 1 / 12 / (std + EPS)]], atol=1e-5)
+    np.testing.assert_allclose(result, [[-1 / 6 / (std + EPS), 1 / 12 / (std + EPS), 1 / 12 / (std + EPS)]], atol=1e-5)
 
 
 def test_vpo_anchored_between_its_ends():
@@ -244,9 +244,9 @@ def test_single_answers_warn_once_and_say_what_is_left(name, monkeypatch):
     monkeypatch.setattr("vpo.methods.compute._WARNED", set())
     what = {"vpo": "GRPO on the mean", "vpo_anchored": "scalar RL on"}[name]
     with pytest.warns(UserWarning, match=f"{name} with one answer per rollout is {what}") as caught:
-        found = advantages(name, SINGLE)
+        result = advantages(name, SINGLE)
     assert caught[0].filename == __file__
-    np.testing.assert_allclose(found.reshape(np.shape(SINGLE)[:2]), advantages("grpo", SINGLE), atol=1e-7)
+    np.testing.assert_allclose(result.reshape(np.shape(SINGLE)[:2]), advantages("grpo", SINGLE), atol=1e-7)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         advantages(name, SINGLE)
@@ -266,8 +266,8 @@ def test_no_spread_gives_exactly_zero(name):
     # 0.1 is not a sum of powers of two, so a mean of six would not be 0.1 to the last digit.
     answers = 3 if METHODS[name].takes_sets else 1
     rewards = np.full((2, 6, answers, 4), 0.1)
-    found = advantages(name, rewards)
-    assert (found == 0).all()
+    result = advantages(name, rewards)
+    assert (result == 0).all()
 
 
 @pytest.mark.parametrize("name", ["multi_rlvr", "vpo", "vpo_anchored"])
@@ -281,13 +281,13 @@ def test_rounding_noise_never_becomes_an_advantage(name, rewards, order):
 @pytest.mark.parametrize("name", METHODS)
 def test_numpy_and_torch_agree(name):
     rewards = example(name)
-    found = advantages(name, rewards)
+    result = advantages(name, rewards)
     tensor = advantages(name, torch.tensor(rewards))
     assert tensor.dtype == torch.float64
-    np.testing.assert_allclose(tensor, found, atol=1e-9)
+    np.testing.assert_allclose(tensor, result, atol=1e-9)
     short = advantages(name, torch.tensor(rewards, dtype=torch.float32))
     assert short.dtype == torch.float32
-    np.testing.assert_allclose(short, found, atol=1e-4)
+    np.testing.assert_allclose(short, result, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", METHODS)

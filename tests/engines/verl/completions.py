@@ -40,15 +40,15 @@ def exported(folder, method="vpo", *, stock=False, test=False, **settings):
 def completions(export, split="train"):
     """Return problems and completions, G of each problem; one holds no answer, and one lacks the last."""
     task, answers, random = export.get_task(), export.method.answers, Random(3)
-    found = []
+    result = []
     for problem in task.problems(split, count=export.counts[split]):
         for index in range(export.group):
             routes = task.demonstrations(problem, answers, random)
             text = write(routes)
             if index == 1:
                 text = text.rpartition("<")[0].rpartition("<")[0]  # without the last answer
-            found.append((problem.id, "" if index == 2 else text))
-    return found
+            result.append((problem.id, "" if index == 2 else text))
+    return result
 
 
 def expected(export, told_vectors, *, step=0, epsilon=1e-4, valid=None):
@@ -72,9 +72,9 @@ def scored(export, some):
     """Return vectors and masks of completions, by the task itself."""
     task, answers = export.get_task(), export.method.answers
     problems = {each.id: each for each in task.problems("train", count=PROBLEMS)}
-    found = []
+    result = []
     for name, text in some:
         parsed = task.parse(text, answers)
         vectors = task.score_all([problems[name]] * answers, parsed)
-        found.append((np.asarray(vectors, dtype=float), [answer is not None for answer in parsed]))
-    return found
+        result.append((np.asarray(vectors, dtype=float), [answer is not None for answer in parsed]))
+    return result

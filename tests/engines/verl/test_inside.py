@@ -64,9 +64,9 @@ def tokenizer():
 
 
 def objects(values):
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    result = np.empty(len(values), dtype=object)
+    result[:] = values
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -123,13 +123,13 @@ def test_the_advantages_of_verl_are_ours_but_for_epsilon(method, tmp_path, rewar
     for each, (vectors_MD, _) in zip(info, vectors, strict=True):
         assert each["reward_extra_info"]["objective/gold"] == pytest.approx(vectors_MD[:, 1].mean())
     algorithm = config_of(export, folder).algorithm
-    found = compute_advantage(
+    result = compute_advantage(
         data,
         adv_estimator=algorithm.adv_estimator,
         norm_adv_by_std_in_grpo=algorithm.norm_adv_by_std_in_grpo,
         config=algorithm,
     )
-    found_B = found.batch["advantages"][:, 0].numpy()
+    found_B = result.batch["advantages"][:, 0].numpy()
     assert np.abs(found_B).max() > 0.1
     same_B = expected(export, vectors, epsilon=1e-6).ravel()
     np.testing.assert_allclose(found_B, same_B, atol=2e-5)
@@ -215,12 +215,12 @@ def test_the_plugin_s_trainer_gives_the_advantages_of_the_library(method, settin
     batch, order, rows = put(queue, export, tokenizer, partition, lost, unknown)
     metrics = {}
     batch = trainer._compute_advantage(batch, metrics)
-    found = queue.kv_batch_get(keys=batch.keys, partition_id=partition, select_fields=["advantages", "returns"])
+    result = queue.kv_batch_get(keys=batch.keys, partition_id=partition, select_fields=["advantages", "returns"])
     valid = np.ones((PROBLEMS, GROUP), dtype=bool)
     valid.ravel()[[*lost, *unknown]] = False
     due = expected(export, scored(export, completions(export)), step=2, valid=valid)
     due = due.reshape(PROBLEMS * GROUP, *due.shape[2:])
-    *rollouts, filling = found["advantages"].unbind()
+    *rollouts, filling = result["advantages"].unbind()
     assert filling.tolist() == [0.0]
     for index, ids, row in zip(order, rows, rollouts, strict=False):
         advantage = due[index]
@@ -256,17 +256,17 @@ def test_the_pipeline_of_verl_with_only_the_language_model_replaced(queue, token
     batch, _ = trainer.replay_buffer.sample(global_steps=1, partition_id="train", batch_size=PROBLEMS)
     metrics = {}
     batch = trainer._compute_advantage(batch, metrics)
-    found = queue.kv_batch_get(keys=batch.keys, partition_id="train")
+    result = queue.kv_batch_get(keys=batch.keys, partition_id="train")
     assert len(batch.keys) == PROBLEMS * GROUP
     task = export.get_task()
     problems = {each.id: each for each in task.problems("train", count=PROBLEMS)}
     groups = {}
-    for index, (uid, extra) in enumerate(zip(list(found["uid"]), list(found["extra_info"]), strict=True)):
+    for index, (uid, extra) in enumerate(zip(list(result["uid"]), list(result["extra_info"]), strict=True)):
         groups.setdefault(uid, []).append(index)
         assert extra["problem"] in problems
-    responses, advantages = found["responses"].unbind(), found["advantages"].unbind()
+    responses, advantages = result["responses"].unbind(), result["advantages"].unbind()
     for indices in groups.values():
-        problem = problems[list(found["extra_info"])[indices[0]]["problem"]]
+        problem = problems[list(result["extra_info"])[indices[0]]["problem"]]
         parsed = [task.parse(tokenizer.decode(responses[index], skip_special_tokens=True), 3) for index in indices]
         vectors = np.asarray([task.score_all([problem] * 3, answers) for answers in parsed])
         mask = np.asarray([[answer is not None for answer in answers] for answers in parsed])

@@ -21,7 +21,7 @@ TRAIN = ["train", "maze", "--set", "size=7", "--problems", "40", "--engine", "ve
 
 
 @pytest.mark.parametrize(
-    ("found", "message"),
+    ("versions", "message"),
     [
         ({"verl": None}, "python has no verl: give the Python of an environment with verl by --python"),
         ({"verl": "0.8.0"}, "verl must be >=0.9,<0.10 for vpo with verl, and python has 0.8.0"),
@@ -34,10 +34,10 @@ TRAIN = ["train", "maze", "--set", "size=7", "--problems", "40", "--engine", "ve
         ({"vpo": None}, "python has no vpo, which verl loads the reward and the plugin from"),
     ],
 )
-def test_other_versions_are_refused(found, message):
+def test_other_versions_are_refused(versions, message):
     check_versions(GOOD, "python")
     with pytest.raises(InputError) as caught:
-        check_versions({**GOOD, **found}, "python")
+        check_versions({**GOOD, **versions}, "python")
     assert message in str(caught.value)
 
 

@@ -17,7 +17,7 @@ def written(method="vpo", trainer=None, method_settings=None, **settings):
     """Return the overrides of a config in which everything is chosen, by name."""
     chosen = {"learning_rate": 1e-6, "kl": 0.001, "max_tokens": 100, **settings}
     config = TrainConfig(task="maze", method=method, engine="verl", trainer=trainer or {}, **chosen)
-    found = overrides(
+    lines = overrides(
         config,
         get(method, **(method_settings or {})),
         model="some/model",
@@ -25,28 +25,31 @@ def written(method="vpo", trainer=None, method_settings=None, **settings):
         checkpoints=Path("/runs/a b/checkpoints"),
         problems=100,
     )
-    pairs = [each.split("=", 1) for each in found]
+    pairs = [each.split("=", 1) for each in lines]
     names = [name.lstrip("+") for name, _ in pairs]
     assert len(set(names)) == len(names)
     return dict(pairs)
 
 
 def test_the_settings_of_a_run_get_the_names_of_verl():
-    found = written(steps=10, prompts_per_step=32, group=4, lora=8, seed=3, report_to=["wandb"], schedule="cosine")
-    assert found["trainer.total_training_steps"] == "10"
-    assert found["trainer.total_epochs"] == "10"  # never too few, whatever verl leaves out
-    assert found["data.train_batch_size"] == found[f"{ACTOR}.ppo_mini_batch_size"] == "32"
-    assert found[f"{ROLLOUT}.n"] == "4"
-    assert found["data.max_response_length"] == "300"
-    assert found["actor_rollout_ref.model.path"] == "some/model"
-    assert (found["actor_rollout_ref.model.lora_rank"], found["actor_rollout_ref.model.lora_alpha"]) == ("8", "16")
-    assert (found[f"{ACTOR}.use_kl_loss"], found[f"{ACTOR}.kl_loss_coef"]) == ("true", "0.001")
-    assert found[f"{ACTOR}.optim.lr_scheduler_type"] == "cosine"
-    assert found["data.seed"] == found[f"{ROLLOUT}.seed"] == "3"
-    assert found["trainer.logger"] == "[console,wandb]"
-    assert found["data.train_files"] == "'/runs/a b/verl/train.parquet'"
-    assert found["+reward.custom_reward_function.reward_kwargs.folder"] == "'/runs/a b/verl'"
-    assert found[f"{ACTOR}.use_dynamic_bsz"] == "true"
+    settings = written(steps=10, prompts_per_step=32, group=4, lora=8, seed=3, report_to=["wandb"], schedule="cosine")
+    assert settings["trainer.total_training_steps"] == "10"
+    assert settings["trainer.total_epochs"] == "10"  # never too few, whatever verl leaves out
+    assert settings["data.train_batch_size"] == settings[f"{ACTOR}.ppo_mini_batch_size"] == "32"
+    assert settings[f"{ROLLOUT}.n"] == "4"
+    assert settings["data.max_response_length"] == "300"
+    assert settings["actor_rollout_ref.model.path"] == "some/model"
+    assert (settings["actor_rollout_ref.model.lora_rank"], settings["actor_rollout_ref.model.lora_alpha"]) == (
+        "8",
+        "16",
+    )
+    assert (settings[f"{ACTOR}.use_kl_loss"], settings[f"{ACTOR}.kl_loss_coef"]) == ("true", "0.001")
+    assert settings[f"{ACTOR}.optim.lr_scheduler_type"] == "cosine"
+    assert settings["data.seed"] == settings[f"{ROLLOUT}.seed"] == "3"
+    assert settings["trainer.logger"] == "[console,wandb]"
+    assert settings["data.train_files"] == "'/runs/a b/verl/train.parquet'"
+    assert settings["+reward.custom_reward_function.reward_kwargs.folder"] == "'/runs/a b/verl'"
+    assert settings[f"{ACTOR}.use_dynamic_bsz"] == "true"
     sized = written(micro_batch=8)
     assert (
         sized[f"{ACTOR}.ppo_micro_batch_size_per_gpu"] == sized[f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu"] == "8"
@@ -56,12 +59,12 @@ def test_the_settings_of_a_run_get_the_names_of_verl():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_fits_the_trainer_of_the_plugin(method):
-    found = written(method)
-    assert found["trainer.v1.trainer_mode"] == "vpo"
-    assert found["algorithm.adv_estimator"] == "grpo"
+    settings = written(method)
+    assert settings["trainer.v1.trainer_mode"] == "vpo"
+    assert settings["algorithm.adv_estimator"] == "grpo"
     plain = method == "dr_grpo"
-    assert found["algorithm.norm_adv_by_std_in_grpo"] == ("false" if plain else "true")
-    assert found.get(f"{ACTOR}.loss_scale_factor") == ("100" if plain else None)
+    assert settings["algorithm.norm_adv_by_std_in_grpo"] == ("false" if plain else "true")
+    assert settings.get(f"{ACTOR}.loss_scale_factor") == ("100" if plain else None)
 
 
 def test_which_methods_the_trainers_of_verl_carry():
@@ -81,11 +84,11 @@ def test_settings_of_verl_are_passed_through():
     own = {f"{ROLLOUT}.tensor_model_parallel_size": 2, f"{ROLLOUT}.name": "sglang", "trainer.nnodes": 4}
     own["+actor_rollout_ref.model.override_config.attn_implementation"] = "sdpa"
     own["data.val_files"] = "[a.parquet,b.parquet]"
-    found = written(trainer=own)
-    assert found[f"{ROLLOUT}.tensor_model_parallel_size"] == "2"
-    assert found[f"{ROLLOUT}.name"] == "sglang"
-    assert found["+actor_rollout_ref.model.override_config.attn_implementation"] == "sdpa"
-    assert found["data.val_files"] == "[a.parquet,b.parquet]"
+    settings = written(trainer=own)
+    assert settings[f"{ROLLOUT}.tensor_model_parallel_size"] == "2"
+    assert settings[f"{ROLLOUT}.name"] == "sglang"
+    assert settings["+actor_rollout_ref.model.override_config.attn_implementation"] == "sdpa"
+    assert settings["data.val_files"] == "[a.parquet,b.parquet]"
     assert written(trainer={"trainer.v1.trainer_mode": "separate_async"})["trainer.v1.trainer_mode"] == "separate_async"
 
 
