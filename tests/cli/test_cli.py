@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -50,9 +51,21 @@ def test_measure_json(pool, capsys):
 
 def test_diagnose_prints_a_verdict_and_json(pool, capsys):
     assert main(["diagnose", pool]) == 0
-    assert "Verdict:" in capsys.readouterr().out
+    assert "Verdict: yes. The objectives trade off: 11% of what choosing well gains" in capsys.readouterr().out
     assert main(["diagnose", pool, "--json", "--target", "gold=1"]) == 0
-    assert json.loads(capsys.readouterr().out)["verdict"] in ("yes", "weak", "no", "flat")
+    diagnosis = json.loads(capsys.readouterr().out)
+    assert diagnosis["verdict"] == "yes"
+    assert diagnosis["headroom"]["mean"] == pytest.approx(0.130952, abs=1e-6)  # E_w[max] 0.901786 less 0.770833
+
+
+def test_a_reward_without_trade_offs_has_the_verdict_no(pool, tmp_path, capsys):
+    rows = [json.loads(line) for line in Path(pool).read_text().splitlines()]
+    same = [{**row, "scores": {"gold": row["generation"] / 3, "lava": row["generation"] / 3}} for row in rows]
+    (tmp_path / "same.jsonl").write_text("".join(json.dumps(row) + "\n" for row in same))
+    assert main(["diagnose", str(tmp_path / "same.jsonl"), "--json"]) == 0
+    diagnosis = json.loads(capsys.readouterr().out)
+    assert diagnosis["verdict"] == "no"
+    assert [pair[:2] for pair in diagnosis["same"]] == [["gold", "lava"]]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from vpo import __version__
 from vpo.cli import (
@@ -28,14 +29,19 @@ from vpo.cli import (
 from vpo.util.errors import InputError
 from vpo.util.processes import OtherProcessError, check_alone
 
-# What the extra `train` brings, and the lean core does without.
+# In the order of `vpo --help`.
+COMMANDS = (
+    *(tasks, warmup, train, evaluate, compare, reproduce, search, serve),
+    *(export, rewards, score, measure, diagnose, policy, doctor),
+)
+# Packages of the extra `train`.
 TRAIN = ("torch", "transformers", "tokenizers", "trl", "datasets", "accelerate", "peft")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `vpo`. Returns the exit code: 0, 1 where a check failed, 2 for wrong input."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a sign shows its number instead
+        if isinstance(stream, io.TextIOWrapper):  # show characters that the terminal lacks by their numbers
             stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
     warnings.formatwarning = _formatted
@@ -45,9 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.run(options)
         sys.stdout.flush()
     except OtherProcessError:
-        return 2  # that one says why
+        return 2  # that process prints the error
     except (InputError, OSError) as error:
-        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
+        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, stopped reading
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         print(f"vpo: error: {error}", file=sys.stderr)
@@ -66,36 +72,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _formatted(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
-    """Return a warning to a user as a line of the command's, without the code that it came from."""
+    """Format a warning to the user as one line, without the line of code that raised it."""
     if category is UserWarning:
         return f"vpo: warning: {message}\n"
     return f"{filename}:{lineno}: {category.__name__}: {message}\n"
 
 
+class Parser(argparse.ArgumentParser):
+    """Takes options by their whole names: an abbreviation would be a second name."""
+
+    def __init__(self, **settings: Any) -> None:
+        """As `argparse.ArgumentParser`."""
+        super().__init__(**settings, allow_abbrev=False)
+
+
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
-    found = argparse.ArgumentParser(
+    """Make the parser of all commands."""
+    vpo = Parser(
         prog="vpo",
         description="Vector Policy Optimization: train language models to write sets of different good answers.",
     )
-    found.add_argument("--version", action="version", version=f"vpo {__version__}")
-    commands = found.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (
-        tasks,
-        warmup,
-        train,
-        evaluate,
-        compare,
-        reproduce,
-        search,
-        serve,
-        export,
-        rewards,
-        score,
-        measure,
-        diagnose,
-        policy,
-        doctor,
-    ):
+    vpo.add_argument("--version", action="version", version=f"vpo {__version__}")
+    commands = vpo.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in COMMANDS:
         command.add(commands)
-    return found
+    return vpo

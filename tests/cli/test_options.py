@@ -1,0 +1,108 @@
+"""One name, one meaning: over all commands, and in every command that the documentation shows."""
+
+import argparse
+import re
+import shlex
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from vpo.cli.main import parser
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def parsers(command=None, name=""):
+    """Every command with its parser, commands of commands included."""
+    command = command or parser()
+    nested = [each for each in command._actions if isinstance(each, argparse._SubParsersAction)]
+    if name and (not nested or "run" in command._defaults):
+        yield name, command
+    for each in nested:
+        for verb, child in each.choices.items():
+            yield from parsers(child, f"{name} {verb}".strip())
+
+
+COMMANDS = dict(parsers())
+
+
+def options():
+    """Option string → {command: action}."""
+    found = defaultdict(dict)
+    for name, command in COMMANDS.items():
+        for action in command._actions:
+            for flag in action.option_strings:
+                found[flag][name] = action
+    return found
+
+
+def test_all_commands_are_walked():
+    expected = ["tasks", "tasks show", "tasks validate", "warmup", "train", "eval", "compare", "reproduce", "search"]
+    expected += ["serve", "export verl", "rewards", "score", "measure", "diagnose", "policy build", "doctor"]
+    assert list(COMMANDS) == expected
+
+
+@pytest.mark.parametrize("flag", sorted(options()))
+def test_an_option_means_the_same_on_every_command(flag):
+    meanings = {
+        (action.dest, action.type if action.type is not str else None, action.nargs, action.metavar)
+        for name, action in options()[flag].items()
+        # A command that loads no server has no endpoint to choose.
+        if not (flag == "--generator" and name != "search")
+    }
+    assert len(meanings) == 1
+
+
+def test_generators_have_the_same_names():
+    choices = {name: set(action.metavar.split("|")) for name, action in options()["--generator"].items()}
+    assert choices == {
+        "search": {"transformers", "vllm", "endpoint"},
+        "serve": {"transformers", "vllm"},
+        "train": {"transformers", "vllm"},
+    }
+
+
+@pytest.mark.parametrize("flag", ["--count", "--tokens-per-answer", "--backend", "--vllm", "--test", "--validation"])
+def test_old_names_are_gone(flag, capsys):
+    assert flag not in options()
+    for name in ("train maze", "reproduce maze", "search embedded", "export verl maze --out x"):
+        with pytest.raises(SystemExit):  # as an abbreviation of a longer option, too
+            parser().parse_args([*name.split(), flag, "1"])
+
+
+def test_every_command_but_serve_prints_json():
+    assert [name for name, command in COMMANDS.items() if "--json" not in command._option_string_actions] == ["serve"]
+
+
+def test_every_option_has_a_help_text():
+    for actions in options().values():
+        assert all(action.help for action in actions.values())
+
+
+def documented():
+    """Every `vpo …` command of the documentation: lines of code blocks, continued lines joined, and code in text."""
+    for page in PAGES:
+        text = page.read_text().replace("\\\n", " ")
+        lines = re.findall(r"^(?:    )?(vpo [a-z][^`\n]*)$", text, re.MULTILINE)
+        spans = [span.replace("\n", " ") for span in re.findall(r"`(vpo [a-z]+ [^`]*)`", text)]
+        for number, command in enumerate([*lines, *spans], start=1):
+            if "…" not in command:
+                yield pytest.param(command, id=f"{page.name}-{number}")
+
+
+def test_commands_are_found_in_the_documentation():
+    commands = [each.values[0] for each in documented()]
+    assert len(commands) > 80
+    assert any("--prompts-per-step 8 " in command and "--micro-batch 32" in command for command in commands)
+
+
+@pytest.mark.parametrize("line", list(documented()))
+def test_a_documented_command_parses(line):
+    named = re.fullmatch(r"vpo ([a-z ]+) (--[a-z-]+)", line)
+    if named and named[1] in COMMANDS:  # the text names an option of a command
+        assert named[2] in COMMANDS[named[1]]._option_string_actions
+        return
+    words = shlex.split(line, comments=True)[1:]
+    parser().parse_args(words[: words.index("|")] if "|" in words else words)
