@@ -1,4 +1,4 @@
-"""Rates of parsing and scoring on one core, each beside its mark.
+"""Rates of parsing and scoring on one core, each with its target.
 
 python benchmarks/tasks.py [--json]
 """
@@ -18,15 +18,15 @@ from vpo.tasks.toolrl.matching import canonical
 HOSTILE = ("<answer_1>", "<answer_2>", "<answer_", "</answer_1>", "<think>", "</think>", "<answer_1><", "<", "a")
 
 
-def maze_answers_a_second() -> float:
+def maze_answers_per_second() -> float:
     task = MazeTask()
     mazes = task.problems("train", count=50)
     pairs = [(maze, route) for maze in mazes for route in task.demonstrations(maze, 40, Random(maze.id))]
-    fresh = [(make_maze(9, 42, place // 40), route) for place, (_, route) in enumerate(pairs)]
+    fresh = [(make_maze(9, 42, index // 40), route) for index, (_, route) in enumerate(pairs)]
     return len(pairs) / seconds(lambda: task.score_all(*zip(*fresh, strict=True)))
 
 
-def tool_answers_a_second() -> float:
+def tool_answers_per_second() -> float:
     """Answers with two calls of four arguments each, one of them wrong."""
     task = ToolrlTask()
     calls = [
@@ -62,8 +62,8 @@ def oracle_milliseconds() -> float:
 
 def figures() -> list[tuple[str, float, str]]:
     return [
-        ("maze answers scored a second", maze_answers_a_second(), "at least 20,000"),
-        ("tool answers scored a second", tool_answers_a_second(), "at least 2,000"),
+        ("maze answers scored a second", maze_answers_per_second(), "at least 20,000"),
+        ("tool answers scored a second", tool_answers_per_second(), "at least 2,000"),
         ("a hostile completion of 1 MB parsed, ms, the slowest of nine", hostile_milliseconds(), "below 50"),
         ("oracle of a 9×9 maze, ms", oracle_milliseconds(), ""),
     ]

@@ -4,7 +4,7 @@ Several answers are written in numbered tags, ``<answer_1>…</answer_1>`` to ``
 ``<answer>…</answer>``. The exact rules:
 
 - Reasoning before the first answer is skipped, with any tags in it: all up to the first ``</think>``, where
-  ``<think>`` opened it, or where the prompt did: then an answer must follow, and the tag not stand in one itself.
+  ``<think>`` opened it, or where the prompt did: then an answer must follow, and the tag must not be inside one.
   Reasoning that was opened and never ends leaves no answer.
 - An answer counts once its own closing tag follows, before any other answer opens. So an unclosed answer is
   missing, and with it nothing else: not the answers before it, not those after it.

@@ -80,9 +80,8 @@ def _files(folder: Path, published: Published, part: str, task: str) -> list[Pat
     for word in published.files[part]:
         if files := [file for file in everything if _named(file, word)]:
             return files
-    data = [
-        file for file in everything if not file.name.startswith("tools.")
-    ]  # Seal-Tools keeps its tools in the same folder
+    # Seal-Tools keeps its tools in the same folder.
+    data = [file for file in everything if not file.name.startswith("tools.")]
     if len(data) == 1:
         return [_of_part(data[0], published, part)]
     words = " or ".join(map(repr, published.files[part]))

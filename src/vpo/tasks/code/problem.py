@@ -110,7 +110,7 @@ class ProgramCall:
     """A program to run, and the test cases to run it on.
 
     Attributes:
-        program: an answer with what stands before and after it.
+        program: an answer with its setup before and its wrapper after it.
         cases: of the checks that call the program in this way.
         indices: of those checks.
     """

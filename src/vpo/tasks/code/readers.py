@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from vpo.tasks.code.assert_rows import read_humaneval, read_mbpp
 from vpo.tasks.code.contests import read_codecontests, read_deepcoder, read_livecodebench
 from vpo.tasks.code.evalplus import read_humaneval_plus, read_mbpp_plus
 from vpo.tasks.code.problem import Draft
-from vpo.tasks.code.written import read_humaneval, read_mbpp
 from vpo.tasks.data import Published, check_split, field, read_data
 from vpo.util.errors import InputError, nearest
 

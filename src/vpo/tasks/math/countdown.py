@@ -56,12 +56,12 @@ class CountdownTask(Task[CountdownProblem]):
     """
 
     name: ClassVar[str] = "countdown"
-    summary: ClassVar[str] = "make a number of given numbers with + - * /"
+    summary: ClassVar[str] = "make a target from given numbers with + - * /"
     objectives: ClassVar[tuple[Objective, ...]] = (
         Objective("valid", "the answer is an expression that can be computed"),
         Objective("numbers", "it uses exactly the given numbers"),
         Objective("closeness", "how close it comes to the target with the given numbers or some of them"),
-        Objective("exact", "it uses exactly the given numbers and comes to the target"),
+        Objective("exact", "it uses exactly the given numbers and equals the target"),
     )
     weights: ClassVar[Vector] = (0.25, 0.25, 0.25, 0.25)
 

@@ -48,7 +48,7 @@ class Gsm8kTask(Task[Gsm8kProblem]):
 
     answer is 1 if the final answer is right. steps is the share of the gold solution's intermediate results that are
     the result of an equation: with n of them, of one of the first 2n + 4 different ones.
-    equations is the share of different written equations that are true, 0 without any. brevity is 1 up to the length
+    equations is the share of different equations that are true, 0 without any. brevity is 1 up to the length
     of the gold solution, then gold's length over the answer's, and 0 for a wrong answer. A solution without a final
     answer scores 0 everywhere. A problem is solved if the answer is right.
     """
