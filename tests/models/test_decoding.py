@@ -84,9 +84,9 @@ def test_completions_of_a_prompt_may_stand_anywhere_and_be_fewer_than_of_another
     model = random_model("Llama")
     tokens, mask = some_prompts()
     for rows in (torch.randperm(20), torch.arange(18), torch.tensor([7]), torch.tensor([3, 8, 3, 16])):
-        asked = tokens[rows], mask[rows]
-        plain = written(model, *asked, do_sample=True)
-        assert torch.equal(written(model, *asked, do_sample=True, custom_generate=decode), plain)
+        chosen = tokens[rows], mask[rows]
+        plain = written(model, *chosen, do_sample=True)
+        assert torch.equal(written(model, *chosen, do_sample=True, custom_generate=decode), plain)
 
 
 def test_it_stops_where_all_have_ended():
@@ -141,15 +141,15 @@ def test_mixed_precision_narrows_the_weights_once():
     autocast = partial(torch.autocast, "cpu", torch.float16)  # some CPUs crash on bfloat16
     model.forward = autocast()(model.forward)  # as accelerate does
     tokens, mask = some_prompts()
-    found, counts = [], []
+    shared, counts = [], []
     for around in (nullcontext, autocast):
         share_prompts(model, around)
         with Narrowed(model) as narrowed:
-            found.append(written(model, tokens, mask, **DRAWS["nucleus"]))
+            shared.append(written(model, tokens, mask, **DRAWS["nucleus"]))
         counts.append(narrowed.count)
-    assert torch.equal(*found)
+    assert torch.equal(*shared)
     linear = sum(isinstance(each, torch.nn.Linear) for each in model.modules())
-    assert counts == [linear * (found[0].shape[1] - tokens.shape[1]), linear]
+    assert counts == [linear * (shared[0].shape[1] - tokens.shape[1]), linear]
 
 
 @pytest.mark.parametrize("kind", ["Mistral", "Gemma2", "DiffLlama", "DeepseekV3", "Nemotron"])
@@ -203,11 +203,11 @@ def test_what_else_generate_does_it_still_does(settings):
         model.generation_config.pad_token_id = model.config.pad_token_id = None
     tokens, mask = some_prompts()
     plain = written(model, tokens, mask, **settings)
-    found = written(model, tokens, mask, custom_generate=decode, **settings)
+    shared = written(model, tokens, mask, custom_generate=decode, **settings)
     if "return_dict_in_generate" in settings:
-        assert len(found.scores) == len(plain.scores)
-        plain, found = plain.sequences, found.sequences
-    assert torch.equal(found, plain)
+        assert len(shared.scores) == len(plain.scores)
+        plain, shared = plain.sequences, shared.sequences
+    assert torch.equal(shared, plain)
 
 
 def test_a_model_that_is_being_trained_writes_too():
@@ -225,8 +225,8 @@ def test_threads_may_share_a_model():
     tokens, mask = some_prompts()
     plain = written(model, tokens, mask, do_sample=False)
     with ThreadPoolExecutor(4) as pool:
-        found = pool.map(lambda _: written(model, tokens, mask, do_sample=False, custom_generate=decode), range(8))
-        assert all(torch.equal(each, plain) for each in found)
+        shared = pool.map(lambda _: written(model, tokens, mask, do_sample=False, custom_generate=decode), range(8))
+        assert all(torch.equal(each, plain) for each in shared)
     assert model.config._attn_implementation == "sdpa"
 
 

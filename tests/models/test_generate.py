@@ -19,27 +19,27 @@ def test_a_completion_goes_on_from_its_prefix():
     policy = load(embedded("maze", size=7))
     task = MazeTask(size=7, compact=True)
     maze = task.problems("test", count=1)[0]
-    asked = [task.ask(maze, 3)] * 2
+    prompts = [task.ask(maze, 3)] * 2
     prefixes = ["<answer_1>UU</answer_1>\n", ""]
-    completions = complete(policy, asked, Sampling(temperature=0.0, max_new_tokens=90), prefixes)
+    completions = complete(policy, prompts, Sampling(temperature=0.0, max_new_tokens=90), prefixes)
     begun, whole = (prefix + each.text for prefix, each in zip(prefixes, completions, strict=True))
     first, second, third = task.parse(begun, 3)
     assert first == "UU"
     assert second is not None
     assert third is not None
     assert completions[0].tokens < completions[1].tokens  # the prefix is not counted
-    (alone,) = complete(policy, asked[1:], Sampling(temperature=0.0, max_new_tokens=90))
+    (alone,) = complete(policy, prompts[1:], Sampling(temperature=0.0, max_new_tokens=90))
     assert whole == alone.text
 
 
 def test_a_completion_can_be_kept_from_going_on_as_another_did():
     policy = load(embedded("maze", size=7))
     task = MazeTask(size=7, compact=True)
-    asked = [task.ask(maze, 1) for maze in task.problems("test", count=2)] * 2
+    prompts = [task.ask(maze, 1) for maze in task.problems("test", count=2)] * 2
     greedy = Sampling(temperature=0.0, max_new_tokens=40)
     prefixes = ["<answer>", "", "<answer>", "<answer>U"]
-    plain = [each.text for each in complete(policy, asked, greedy, prefixes)]
-    other = [each.text for each in complete(policy, asked, greedy, prefixes, [plain[0], "", "", plain[3]])]
+    plain = [each.text for each in complete(policy, prompts, greedy, prefixes)]
+    other = [each.text for each in complete(policy, prompts, greedy, prefixes, [plain[0], "", "", plain[3]])]
     assert other[1:3] == plain[1:3]
     for index in (0, 3):
         assert other[index][0] != plain[index][0]

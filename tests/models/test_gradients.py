@@ -98,6 +98,6 @@ def test_gradients_of_attention_are_finite_without_cudnn():
     query[..., 0], key[..., 0] = 1, -120 * 8
     mask = torch.ones(704, 704, dtype=torch.bool, device="cuda").tril()
     with without_cudnn_attention():
-        found = torch.nn.functional.scaled_dot_product_attention(query.requires_grad_(), key, value, attn_mask=mask)
-        found.sum().backward()
+        output = torch.nn.functional.scaled_dot_product_attention(query.requires_grad_(), key, value, attn_mask=mask)
+        output.sum().backward()
     assert query.grad.isfinite().all()

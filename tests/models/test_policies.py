@@ -46,19 +46,19 @@ def test_examples_ask_for_as_many_answers_as_they_give():
     task = MazeTask(size=7, compact=True)
     sizes = []
     for (message,), completion in examples(7, 5):
-        asked = int(message["content"].split(" ")[-1])
-        found = task.parse(completion, asked)
-        assert None not in found
-        assert write(found) == completion
-        sizes.append(asked)
+        count = int(message["content"].split(" ")[-1])
+        answers = task.parse(completion, count)
+        assert None not in answers
+        assert write(answers) == completion
+        sizes.append(count)
     assert sizes == [1, 1, 3, 5]
 
 
 def test_an_example_with_a_goal_gives_the_best_route_under_it():
     task = MazeTask(size=7, compact=True)
     *_, ((message,), completion) = examples(7, 5, goals=True)
-    *_, asked, tenths = message["content"].split(" ")
-    assert asked == "1"
+    *_, count, tenths = message["content"].split(" ")
+    assert count == "1"
     weights = ["0123456789X".index(sign) / 10 for sign in tenths]
     maze = make_maze(7, TRAINING_SEED, 5)
     (answer,) = task.parse(completion, 1)
@@ -71,11 +71,11 @@ def test_the_loss_counts_completions_alone():
     rows = _encoded(7, True, 0)
     batch = DataCollatorForLanguageModeling(pad_token_id=0)(list(to_dataset(rows)))
     tokenizer = make_tokenizer()
-    for place, (tokens, prompt) in enumerate(rows):
-        counted = batch["labels"][place][batch["labels"][place] != -100].tolist()
+    for index, (tokens, prompt) in enumerate(rows):
+        counted = batch["labels"][index][batch["labels"][index] != -100].tolist()
         assert counted == tokens[prompt:]
         assert tokenizer.decode(tokens[:prompt]).endswith(">")
-        assert batch["attention_mask"][place].sum() == len(tokens)
+        assert batch["attention_mask"][index].sum() == len(tokens)
 
 
 def test_a_policy_is_built_saved_and_loaded(tmp_path):
@@ -139,10 +139,10 @@ def test_eval_writes_a_pool_and_measures_it(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "8 completions, 24 answers" in said
     assert "best@k, by answers" in said
-    found = read_pool(tmp_path / "evaluated" / "pool.parquet")
-    assert len(found.problems) == 4
-    assert found.set_size == 3
-    assert found.problems["7-4242-0"].tokens_N.shape == (2,)
+    pool = read_pool(tmp_path / "evaluated" / "pool.parquet")
+    assert len(pool.problems) == 4
+    assert pool.set_size == 3
+    assert pool.problems["7-4242-0"].tokens_N.shape == (2,)
     assert main([*arguments, "--out", folder, "--overwrite", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["completions"] == 8
 

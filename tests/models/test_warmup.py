@@ -49,9 +49,9 @@ def test_a_model_learns_the_format_from_demonstrations(untrained, tmp_path, caps
     assert done["readable_before"] < 0.1
     assert done["readable_after"] > 0.2
     assert done["loss"][-1] < done["loss"][0]
-    found = locate(out, "maze", {})
-    assert found.settings == TASK
-    assert found.format.answers == 3
+    located = locate(out, "maze", {})
+    assert located.settings == TASK
+    assert located.format.answers == 3
     assert load(out).model.num_parameters() > 0
 
 

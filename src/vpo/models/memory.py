@@ -4,7 +4,7 @@ import gc
 
 
 def free_gpu() -> None:
-    """Return the GPU memory that this process has allocated and no longer uses, so that other processes can use it."""
+    """Release the GPU memory that this process has allocated and no longer uses, for other processes."""
     import torch
 
     if torch.cuda.is_available():

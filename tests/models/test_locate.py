@@ -1,0 +1,53 @@
+"""A model by name, and the numbers of its prompts: those that are asked for, or those that it was trained with."""
+
+import subprocess
+import sys
+
+import pytest
+
+from vpo.models.locate import locate
+from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
+from vpo.util.errors import InputError
+
+
+def test_what_is_not_asked_for_is_as_the_model_was_trained():
+    model = locate("embedded", "maze", {"size": 7}).resolve()
+    assert model.task.name == "maze"
+    assert (model.answers, model.max_tokens) == (3, model.format.max_tokens) == (3, 29)
+    assert model.located.settings == {"size": 7, "compact": True}
+
+
+def test_what_is_asked_for_comes_first():
+    model = locate("embedded", "maze", {"size": 7}).resolve(answers=5, max_tokens=12)
+    assert (model.answers, model.max_tokens) == (5, 12)
+    example = [{"role": "user", "content": "?"}]
+    trained = model.trained_format(example, target={"completion": 1.0})
+    assert (trained.answers, trained.max_tokens, trained.most_answers) == (5, 12, 8)
+    assert (trained.task, trained.task_name, trained.example) == ("maze", "maze", example)
+    assert trained.target == {"completion": 1.0}
+
+
+def test_a_model_of_which_nothing_is_known_has_the_defaults(tmp_path):
+    model = locate(str(tmp_path), "maze", {}).resolve()
+    assert (model.answers, model.max_tokens) == (1, MAX_TOKENS)
+    assert model.format == PromptFormat(task="maze")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"answers": 9}, "answers must be at most 8 for this model, not 9"),
+        ({"answers": 0}, "answers must be 1 or more, not 0"),
+        ({"max_tokens": 0}, "max_tokens must be 1 or more, not 0"),
+    ],
+)
+def test_numbers_that_the_model_does_not_support_are_refused(numbers, message):
+    with pytest.raises(InputError, match=message):
+        locate("embedded", "maze", {"size": 7}).resolve(**numbers)
+
+
+def test_importing_the_package_imports_no_torch():
+    heavy = "{'torch', 'transformers', 'trl', 'datasets'} & set(sys.modules)"
+    code = f"import sys, vpo.models, vpo.models.warmup, vpo.models.build, vpo.models.serve; print({heavy})"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "set()"
