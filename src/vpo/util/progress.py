@@ -43,7 +43,7 @@ class ProgressLines(Generic[T]):
             self.update()
 
     def __enter__(self) -> "ProgressLines[T]":
-        """Return itself, to be updated."""
+        """The object to update."""
         return self
 
     def __exit__(self, *error: object) -> None:
