@@ -63,7 +63,7 @@ REWARDS = [
            "    sys.modules['solution'].Evil = Evil\n    return Evil()\n", succeeded=unpickles_to_yes),
     Attack("forged_line", "a verdict of its own on standard output",
            FORGED + "def answer(_):\n    os.write(1, lines)\n    os._exit(0)\n"),
-    Attack("forged_everywhere", "a verdict of its own on whatever file descriptor leads to the judge",
+    Attack("forged_everywhere", "a verdict of its own on whatever file descriptor leads to the grader",
            FORGED + "def answer(_):\n    for number in range(1, 64):\n        try: os.write(number, lines)\n"
            "        except OSError: pass\n    os._exit(0)\n"),
     Attack("another_program", "a verdict by another program that replaces it",

@@ -37,19 +37,19 @@ def isolation(request):
     return request.param
 
 
-def here(attack: Attack) -> Attack:
+def on_this_machine(attack: Attack) -> Attack:
     if attack.machine and attack.machine != platform.machine():
         pytest.skip(f"written for {attack.machine}")
     return attack
 
 
-def test_there_are_as_many_attacks_as_we_say():
+def test_the_number_of_attacks_is_as_documented():
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 120
 
 
 @each_attack
 def test_a_plain_runner_falls_for(attack, world):
-    attack = here(attack)
+    attack = on_this_machine(attack)
     if attack.privileged and os.geteuid() != 0:
         pytest.skip("only root may, without a sandbox")
     source = world.fill_in(attack.source, long=SECONDS + 0.3)
@@ -62,7 +62,7 @@ def test_a_plain_runner_falls_for(attack, world):
 
 @each_attack
 def test_a_sandbox_withstands(attack, isolation, world, monkeypatch):
-    attack, token = here(attack), f"VPO_TEST_{uuid.uuid4().hex}"
+    attack, token = on_this_machine(attack), f"VPO_TEST_{uuid.uuid4().hex}"
     monkeypatch.setitem(ENVIRONMENT, token, "1")  # marks its processes
     program = Program(world.fill_in(attack.source, long=3600.0), attack.entry)
     inputs, expected = attack.input, attack.expected

@@ -36,12 +36,12 @@ def test_values_come_back_as_they_were(value):
 
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), lambda inner: st.lists(
     inner) | st.dictionaries(st.sampled_from("tsfdibco?"), inner, max_size=2), max_leaves=10))  # fmt: skip
-def test_whatever_json_holds_is_read_or_refused(content):
+def test_any_json_is_unpacked_or_refused(content):
     with contextlib.suppress(UnpackError):
         repr(unpack(content))
 
 
-def test_subclasses_and_others_are_taken_for_what_they_are():
+def test_subclasses_are_unpacked_as_their_base_type_and_other_objects_equal_nothing():
     class Number(int):
         def __eq__(self, other):
             return True
@@ -126,7 +126,7 @@ def test_comparisons(compare, actual, expected, atol, same):
     assert agrees(Case((), expected, atol, compare), actual) is same
 
 
-def test_a_set_of_very_many_members_takes_no_time():
+def test_sets_of_very_many_members_are_compared_quickly():
     began = time.perf_counter()
     expected = [float(number) for number in range(2000)]
     assert not agrees(Case((), expected, compare="set"), [1999 + number * 1e-9 for number in range(50_000)])
@@ -178,7 +178,7 @@ def test_forged_lines_are_at_most_wrong_answers(box, line, reason):
 
 
 @pytest.mark.parametrize("ends", ["Infinity", "-5", "1e3", '"4"', "null", "1" * 30, "-1e999", "[]"])
-def test_forged_lengths_of_texts_are_no_errors_of_ours(box, ends):
+def test_forged_lengths_of_texts_do_not_raise(box, ends):
     source = f"""{CHANNEL}
 import sys
 frame = sys._getframe()

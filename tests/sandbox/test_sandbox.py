@@ -59,7 +59,7 @@ def test_function_class_and_standard_input(box):
     assert [reasons(verdicts) for verdicts in box.judge_many(jobs)] == [["passed"] * len(cases) for _, cases in jobs]
 
 
-def test_order_is_kept(box):
+def test_results_are_in_order(box):
     jobs = [(Program(f"import time\ntime.sleep({0.1 * (n % 2)})\ndef f(x): return {n}", "f"), [(0,)]) for n in range(6)]
     assert [outputs[0].value for outputs in box.outputs_many(jobs)] == list(range(6))
     assert box.judge_many([]) == []
@@ -80,7 +80,7 @@ def test_order_is_kept(box):
         ("return 'x' * 2_000_000", "wrong answer"),
     ],
 )
-def test_the_third_test_costs_itself_alone(box, bad, reason):
+def test_a_test_that_fails_fails_alone(box, bad, reason):
     source = f"import os, sys\ndef f(x):\n    if x == 2:\n        {bad}\n    return x\n"
     verdicts = box.judge(Program(source, "f"), [Case((x,), x) for x in range(5)])
     assert reasons(verdicts) == ["passed", "passed", reason, "passed", "passed"]
@@ -109,7 +109,7 @@ def test_time_for_all_tests_is_limited(box):
     assert {verdict.status for verdict in verdicts[2:]} == {Status.NOT_RUN}
 
 
-def test_wrong_input_is_named():
+def test_bad_arguments_are_named():
     with Sandbox(limits=LIMITS, unsafe=True) as box:
         with pytest.raises(InputError, match="input must be text"):
             box.judge(Program("print(1)"), [Case((1,), "1")])
@@ -159,7 +159,7 @@ def at_second_test(monkeypatch, do):
 
 
 @pytest.mark.parametrize(("kills", "status"), [(1, "passed"), (9, "infrastructure error")])
-def test_a_killed_sandbox_is_tried_again(box, monkeypatch, kills, status):
+def test_a_killed_sandbox_is_started_again(box, monkeypatch, kills, status):
     if box.isolation.name == "none":
         pytest.skip("as under Landlock")
     begun = []
@@ -291,7 +291,7 @@ def test_every_form_of_reading_and_printing(box, form):
     assert [verdict.status for verdict in verdicts] == [Status.PASSED] * 4, verdicts
 
 
-def test_what_is_killed_leaves_nothing_to_reap():
+def test_killed_programs_leave_no_zombies():
     if unavailable_reason(ISOLATIONS["bubblewrap"]):
         pytest.skip("bubblewrap does not work here")
     with (
@@ -335,7 +335,7 @@ class Orphaning(Unisolated):
         return ["/bin/sh", "-c", "sleep 61.375 & kill -9 $$"]
 
 
-def test_what_a_killed_start_leaves_is_ended_and_not_waited_for(monkeypatch):
+def test_processes_of_a_killed_start_are_ended_and_not_waited_for(monkeypatch):
     monkeypatch.setattr(processes, "START_SECONDS", 600.0)
     (output,) = processes.run_program(Program("print()"), [""], LIMITS, Orphaning())
     assert output.failure.status is Status.ERROR

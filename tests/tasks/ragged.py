@@ -1,4 +1,4 @@
-"""A task whose problems differ in how many objectives they have, and whose scores are not always known."""
+"""A task whose problems differ in their number of objectives, and whose scores may be unknown."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from vpo.tasks import Objective, Task
 
 @dataclass(frozen=True)
 class Bits:
-    """So many bits to set."""
+    """A number of bits to set."""
 
     id: str
     count: int
 
 
 class BitsTask(Task):
-    """An answer is a text of bits, such as 101, one an objective. Of one with a ? nothing is known.
+    """An answer is a text of bits, such as 101, one bit an objective. The score of one with a ? is unknown.
 
     Solved is what is all ones and has a ! at its end, which is no objective: a hidden test.
     """
@@ -37,12 +37,12 @@ class BitsTask(Task):
     def score(self, problem, answer):
         if "?" in answer:
             return None
-        return tuple(float(answer[place : place + 1] == "1") for place in range(problem.count))
+        return tuple(float(answer[index : index + 1] == "1") for index in range(problem.count))
 
     def solved_all(self, problems, answers, vectors):
-        outcomes = super().solved_all(problems, answers, vectors)
+        solved_all = super().solved_all(problems, answers, vectors)
         return [
-            None if solved is None else solved and answers[place][-1] == "!" for place, solved in enumerate(outcomes)
+            None if solved is None else solved and answers[index][-1] == "!" for index, solved in enumerate(solved_all)
         ]
 
     def gold(self, problem):

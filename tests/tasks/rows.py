@@ -6,23 +6,23 @@ NUMBERS = count()
 
 
 def musique_row(hops=2, name=None, answer="Lake Vostok", aliases=("Vostok lake",)):
-    """A question whose gold paragraphs stand at places 3, 5, 7, … from 0."""
+    """A question whose gold paragraphs have the indices 3, 5, 7, …."""
     support = [3 + 2 * hop for hop in range(hops)]
     return {
         "id": name or f"{hops}hop__{next(NUMBERS)}",
         "paragraphs": [
             {
-                "idx": place,
-                "title": f"Title {place}",
-                "paragraph_text": f"Paragraph {place} speaks of something.",
-                "is_supporting": place in support,
+                "idx": index,
+                "title": f"Title {index}",
+                "paragraph_text": f"Paragraph {index} speaks of something.",
+                "is_supporting": index in support,
             }
-            for place in range(20)
+            for index in range(20)
         ],
         "question": "Which lake lies under the station that the expedition reached?",
         "question_decomposition": [
-            {"id": hop, "question": f"hop {hop}", "answer": f"answer {hop}", "paragraph_support_idx": place}
-            for hop, place in enumerate(support)
+            {"id": hop, "question": f"hop {hop}", "answer": f"answer {hop}", "paragraph_support_idx": index}
+            for hop, index in enumerate(support)
         ],
         "answer": answer,
         "answer_aliases": list(aliases),

@@ -35,12 +35,12 @@ def test_fewer_than_one_answer_is_refused(answers):
 
 
 @pytest.mark.parametrize("answers", [1, 2, 3, 7])
-def test_what_is_written_is_read(answers):
+def test_parse_is_the_inverse_of_write(answers):
     texts = [f"answer {number}\nin two lines" for number in range(answers)]
     assert parse(write(texts), answers) == texts
 
 
-# What counts: a name, a completion, and what is read of it as three answers
+# The rules: a name, a completion, and the three answers parsed from it
 
 CASES = [
     ("all there", "<answer_1>a</answer_1> <answer_2>b</answer_2>\n<answer_3>c</answer_3>", ["a", "b", "c"]),
@@ -105,11 +105,11 @@ def test_what_counts_as_a_single_answer(completion, expected):
 
 
 @given(noise, st.integers(1, 4))
-def test_any_text_is_read_and_no_text_twice(parts, answers):
+def test_any_text_is_parsed_and_no_text_twice(parts, answers):
     completion = "".join(parts)
-    found = parse(completion, answers)
-    assert len(found) == answers
-    texts = [text for text in found if text is not None]
+    parsed = parse(completion, answers)
+    assert len(parsed) == answers
+    texts = [text for text in parsed if text is not None]
     assert sum(map(len, texts)) <= len(completion)
     assert all(text in completion for text in texts)
 
@@ -126,16 +126,16 @@ def test_a_truncated_answer_spoils_no_earlier_one(texts, cut):
 
 
 @pytest.mark.parametrize("unit", ["<answer_1>", "<answer_", "</answer_1>", "<think>", "<answer_1><", "<answer_123456"])
-def test_hostile_text_is_read_to_its_end(unit):
-    """A megabyte of each; what takes quadratic time would take hours. `benchmarks/tasks.py` has the milliseconds."""
+def test_hostile_text_is_parsed_in_linear_time(unit):
+    """A megabyte of each; quadratic time would be hours. `benchmarks/tasks.py` has the milliseconds."""
     hostile = unit * (1_000_000 // len(unit))
     assert parse(hostile, 3) == [None, None, None]
     assert parse(f"<answer_2>b</answer_2>{hostile}", 3) == [None, "b", None]
 
 
-def test_duplicates_are_found_in_a_normal_form():
-    found = duplicates(["a b", None, "A  B", "c", None, "a b"], lambda text: tuple(text.lower().split()))
-    assert found == [False, False, True, False, False, True]
+def test_duplicates_have_equal_normal_forms():
+    repeated = duplicates(["a b", None, "A  B", "c", None, "a b"], lambda text: tuple(text.lower().split()))
+    assert repeated == [False, False, True, False, False, True]
     assert duplicates(["x", "y"], lambda text: None) == [False, False]  # what cannot be read repeats nothing
 
 
@@ -177,8 +177,8 @@ def test_parts_end_where_the_tag_of_an_answer_ends(text, expected):
 @given(pieces=noise, answers=st.integers(1, 4))
 def test_parts_cover_any_text_and_name_the_answers_that_count(pieces, answers):
     text = "".join(pieces)
-    places = {place for _, place in parts(text, answers)}
-    assert {place for place, each in enumerate(parse(text, answers)) if each is not None} | {0} <= places
+    indices = {index for _, index in parts(text, answers)}
+    assert {index for index, each in enumerate(parse(text, answers)) if each is not None} | {0} <= indices
     ends = [end for end, _ in parts(text, answers)]
     assert ends == sorted(ends)
     assert ends[-1] == len(text)

@@ -1,4 +1,4 @@
-"""The task code: programs read out of answers, tests choose_tests and hidden, and what is not known."""
+"""The task code: programs extracted from answers, objectives and hidden tests, and unknown scores."""
 
 import pickle
 
@@ -52,7 +52,7 @@ def adding(tmp_path):
         ("x" * 200_000, None),
     ],
 )
-def test_the_program_of_an_answer_is_its_last_whole_fence(answer, program):
+def test_the_program_of_an_answer_is_its_last_closed_fence(answer, program):
     assert extract_program(answer) == program
 
 
@@ -71,7 +71,7 @@ ODD = ["\x00", "\ud800 = 1", "x = '\udfff'", "1" * 50_000, "\\", "'\\d'", "x = 1
 
 
 @pytest.mark.parametrize("text", [*DEEP, *ODD, "if 1:\n" + " " * 9 + "if 1:\n" * 200], ids=range(15))
-def test_hostile_text_is_read_without_harm(adding, text):
+def test_hostile_text_is_parsed_without_harm(adding, text):
     task, problem = adding
     form = task.normal_form(text)
     assert form is None or isinstance(form, str)
@@ -80,7 +80,7 @@ def test_hostile_text_is_read_without_harm(adding, text):
 
 
 @given(st.lists(st.sampled_from(["```", "python", "\n", " ", "def f", "(", ")", ":", "'", "\x00", "#", "x"])))
-def test_any_text_is_read(pieces):
+def test_any_text_is_parsed(pieces):
     source = extract_program("".join(pieces))
     if source is not None:
         program_form(source)
@@ -95,21 +95,21 @@ def checks(sizes):
 
 def test_tests_are_spread_over_their_sizes():
     draft = Draft("p", "", checks(np.random.default_rng(0).permutation(160)))
-    found = choose_tests(draft, 16, seed=0)
-    sizes = [check.size for check in found.checks]
+    problem = choose_tests(draft, 16, seed=0)
+    sizes = [check.size for check in problem.checks]
     assert [size // 10 for size in sizes] == list(range(16))  # one of each sixteenth
-    assert sorted(check.size for check in found.checks + found.hidden) == list(range(160))
-    assert choose_tests(draft, 16, seed=0) == found
-    assert choose_tests(draft, 16, seed=1).checks != found.checks
+    assert sorted(check.size for check in problem.checks + problem.hidden) == list(range(160))
+    assert choose_tests(draft, 16, seed=0) == problem
+    assert choose_tests(draft, 16, seed=1).checks != problem.checks
     assert [check.size for check in choose_tests(Draft("p", "", checks([3, 1, 2])), 16, 0).checks] == [1, 2, 3]
     assert len(choose_tests(Draft("p", "", checks(range(17))), 16, 0).hidden) == 1
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60), st.integers(1, 16), st.integers(0, 5))
 def test_every_test_is_chosen_or_hidden(sizes, most, seed):
-    found = choose_tests(Draft("p", "", checks(sizes)), most, seed)
-    assert len(found.checks) == min(most, len(sizes))
-    assert sorted(check.size for check in found.checks + found.hidden) == sorted(sizes)
+    problem = choose_tests(Draft("p", "", checks(sizes)), most, seed)
+    assert len(problem.checks) == min(most, len(sizes))
+    assert sorted(check.size for check in problem.checks + problem.hidden) == sorted(sizes)
 
 
 def test_settings(tmp_path):
@@ -125,7 +125,7 @@ def test_problems_are_plain_data(adding):
     assert pickle.loads(pickle.dumps(problem)) == problem
 
 
-# Asking
+# Prompts
 
 
 def test_the_question_says_how_a_program_is_called_and_nothing_of_its_tests(tmp_path):
@@ -169,13 +169,13 @@ def test_an_answer_without_a_program_is_not_run(adding):
 def test_all_programs_are_run_in_one_call_the_same_one_once(adding):
     task, problem = adding
     task.sandbox.calls.clear()
-    found = task.score_all([problem] * 4, [ADD, fenced(ADD), None, "def add(a, b): return 0"])
-    assert [sum(vector) for vector in found] == [16, 16, 0, 0]
+    vectors = task.score_all([problem] * 4, [ADD, fenced(ADD), None, "def add(a, b): return 0"])
+    assert [sum(vector) for vector in vectors] == [16, 16, 0, 0]
     ((*run,),) = task.sandbox.calls
     assert [cases for _, cases in run] == [16, 16, 16]  # ADD ends in an empty line, and in its fence does not
 
 
-def test_what_the_sandbox_could_not_run_is_not_known(adding):
+def test_scores_are_unknown_where_the_sandbox_fails(adding):
     task, problem = adding
     good, unknown = task.score_all([problem] * 2, [ADD, f"{ADD}# BROKEN"])
     assert sum(good) == 16
@@ -207,14 +207,14 @@ def test_hidden_tests_are_run_only_where_the_chosen_ones_pass(adding):
     assert [cases for _, cases in task.sandbox.calls[1]] == [26, 26]
 
 
-def test_hidden_tests_may_not_be_known(adding):
+def test_solved_is_unknown_where_the_sandbox_fails_on_hidden_tests(adding):
     task, problem = adding
     vectors = task.score_all([problem], [ADD])
     task.sandbox = WatchedSandbox(broken="def add")
     assert task.solved_all([problem], [ADD], vectors) == [None]
 
 
-def test_a_pool_of_code_is_ragged_and_leaves_out_what_is_not_known(tmp_path):
+def test_a_pool_of_code_is_ragged_and_skips_unknown_scores(tmp_path):
     rows = [code_rows.mbppplus_row(), code_rows.mbppplus_row(task_id="Mbpp/9002", plus_input=[])]
     task = task_on(tmp_path, rows)
     large, small = task.problems()
@@ -224,11 +224,11 @@ def test_a_pool_of_code_is_ragged_and_leaves_out_what_is_not_known(tmp_path):
         UnscoredCompletion(small, write([fenced(ADD), fenced(f"{ADD}# BROKEN")]), 2, {"generation": 0}),
         UnscoredCompletion(small, write([fenced(ADD), fenced("pass")]), 2, {"generation": 1}),
     ]
-    found = []
+    rows = []
     for each in score_completions(task, completions):
         counts.add(each)
-        found += each.rows
-    assert [(row["problem"], len(row["scores"]), row["solved"]) for row in found] == [
+        rows += each.rows
+    assert [(row["problem"], len(row["scores"]), row["solved"]) for row in rows] == [
         ("Mbpp/9001", 16, True),
         ("Mbpp/9001", 16, False),
         ("Mbpp/9002", 2, True),
@@ -254,6 +254,6 @@ def test_contests_are_no_test(tmp_path):
         task.problems("test")
 
 
-def test_where_nothing_is_known_nothing_is_said():
+def test_unknown_scores_are_none():
     with pytest.raises(ValueError, match="the scores of all 3 completions are unknown: see vpo doctor"):
         ScoreCounts(completions=3, unknown=3).data()

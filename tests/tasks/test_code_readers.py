@@ -31,7 +31,7 @@ def test_numbers_of_evalplus_have_a_tolerance(tmp_path):
     assert {check.case.atol for check in looser.checks} == {0.01}
 
 
-def test_the_prompt_of_humaneval_stands_before_the_answer(tmp_path):
+def test_the_prompt_of_humaneval_is_put_before_the_answer(tmp_path):
     row = code_rows.humanevalplus_row(
         prompt='def two():\n    return 2\n\n\ndef half(x):\n    """Halve."""\n',
         canonical_solution="    return x / two()\n",
@@ -43,7 +43,7 @@ def test_the_prompt_of_humaneval_stands_before_the_answer(tmp_path):
     assert task.score(problem, "pass") == (0, 0)
 
 
-def test_an_input_on_which_the_solution_fails_is_left_out(tmp_path):
+def test_an_input_on_which_the_solution_fails_is_excluded(tmp_path):
     row = code_rows.mbppplus_row(base_input=[[1, 2], ["a", 2]], plus_input={})
     problem = only(task_on(tmp_path, [row]))
     assert len(problem.checks) == 1
@@ -56,7 +56,7 @@ def test_an_input_on_which_the_solution_fails_is_left_out(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "given", "arguments"),
+    ("number", "values", "arguments"),
     [
         (1, [[1, [2]], 3], ([1, [2]], 3)),
         (2, [[1], [2]], ((1,), (2,))),
@@ -74,13 +74,13 @@ def test_an_input_on_which_the_solution_fails_is_left_out(tmp_path):
         (580, [[1, [2, [3]]]], ((1, (2, (3,))),)),
     ],
 )
-def test_inputs_of_mbpp_plus_have_their_types_again(number, given, arguments):
-    found = evalplus.restorer(number)(given)
-    assert found == arguments
-    assert repr(found) == repr(arguments)  # 1 is True to ==, and () is not []
+def test_inputs_of_mbpp_plus_have_their_types_restored(number, values, arguments):
+    restored = evalplus.restorer(number)(values)
+    assert restored == arguments
+    assert repr(restored) == repr(arguments)  # 1 is True to ==, and () is not []
 
 
-def test_results_that_are_sets_or_only_found(tmp_path):
+def test_results_that_are_sets_or_matches(tmp_path):
     sets = code_rows.mbppplus_row(
         entry_point="Diff",
         canonical_solution="def Diff(a, b):\n    return [x for x in a if x not in b]",
@@ -89,13 +89,13 @@ def test_results_that_are_sets_or_only_found(tmp_path):
     )
     task = task_on(tmp_path, [sets])
     assert task.score(only(task), "def Diff(a, b):\n    return [2, 1, 1]") == (1,)
-    found = code_rows.mbppplus_row(
+    row = code_rows.mbppplus_row(
         entry_point="check_str",
         canonical_solution="import re\ndef check_str(text):\n    return re.match('a', text)",
         base_input=[["abc"], ["xyz"]],
         plus_input=[],
     )
-    task = task_on(tmp_path, [found])
+    task = task_on(tmp_path, [row])
     problem = only(task)
     assert passes(task, problem)
     assert task.score(problem, "def check_str(text):\n    return text[0] == 'a'") == (1, 1)
@@ -173,7 +173,7 @@ def test_asserts_of_every_shape(tmp_path, test, right, wrong, kind):
     assert task.score(problem, program(wrong)) == (0,)
 
 
-# Whoever compares beside a program can be told yes by it.
+# These can only be compared inside the sandbox, where the program could forge the result.
 YES = "class Yes:\n    __eq__ = __gt__ = lambda self, other: True\n\ndef f(*args, **named):\n    return Yes()\n"
 
 
@@ -187,7 +187,7 @@ YES = "class Yes:\n    __eq__ = __gt__ = lambda self, other: True\n\ndef f(*args
         "assert f(2) == sys.maxsize",
     ],
 )
-def test_asserts_that_no_judge_could_compare_are_left_out(tmp_path, test):
+def test_asserts_that_cannot_be_compared_outside_the_sandbox_are_excluded(tmp_path, test):
     row = code_rows.mbpp_row(code="def f(x):\n    return 4\n", test_list=["assert f(2) == 4", test])
     task = task_on(tmp_path, [row, code_rows.mbpp_row(602, code=row["code"], test_list=[test])])
     problem = only(task, "train")  # the other one has no test that is left
@@ -239,7 +239,7 @@ def test_a_row_of_humaneval(tmp_path):
         ({"question": "?"}, "no known source has rows with the fields question"),
     ],
 )
-def test_a_row_that_is_not_as_published_is_refused_with_its_place(tmp_path, row, message):
+def test_a_row_that_is_not_as_published_is_refused_with_its_location(tmp_path, row, message):
     split = "train" if "test_list" in row else "test"
     with pytest.raises(ValueError, match=rf"rows.jsonl:1: .*{message}"):
         task_on(tmp_path, [row]).problems(split)
@@ -253,17 +253,17 @@ def test_rows_of_evalplus_on_the_hub_have_no_inputs(tmp_path):
 
 def test_a_configuration_on_the_hub(monkeypatch):
     datasets = pytest.importorskip("datasets")
-    asked = []
+    loaded = []
 
     def load(repository, configuration, split):
-        asked.append((repository, configuration, split))
+        loaded.append((repository, configuration, split))
         return [code_rows.deepcoder_row([{"input": "1", "output": "1"}])]
 
     monkeypatch.setattr(datasets, "load_dataset", load)
     task = CodeTask(data="hub:some/one:taco", source="deepcoder")
     task.sandbox = task.patient = WatchedSandbox()
     assert only(task, "train").id == "one:taco:1"
-    assert asked == [("some/one", "taco", "train")]
+    assert loaded == [("some/one", "taco", "train")]
 
 
 def test_sources_are_named_where_they_cannot_be_seen(tmp_path):

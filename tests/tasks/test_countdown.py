@@ -97,9 +97,9 @@ def test_what_brute_force_finds_scores_one(seed):
     numbers = tuple(random.randint(1, 99) for _ in range(3))
     for target in {1, sum(numbers), numbers[0] * numbers[1] - numbers[2]}:
         problem = CountdownProblem("p", numbers, target)
-        found = list(brute_force(numbers, target))
-        assert [TASK.score(problem, text) for text in found] == [(1, 1, 1, 1)] * len(found)
-        assert (TASK.gold(problem) is None) == (not found)
+        expressions = list(brute_force(numbers, target))
+        assert [TASK.score(problem, text) for text in expressions] == [(1, 1, 1, 1)] * len(expressions)
+        assert (TASK.gold(problem) is None) == (not expressions)
 
 
 def hostile(count=500):

@@ -41,7 +41,7 @@ def test_hand_worked_answers(task, problem, text, expected):
     assert task.score(problem, text) == expected
 
 
-def test_the_last_entity_is_shown_and_not_asked_for(task, problem):
+def test_the_last_entity_is_shown_and_not_requested(task, problem):
     content = task.ask(problem, 2)[0]["content"]
     assert "E: the name of Country E" in content
     assert "F:" not in content
@@ -56,7 +56,7 @@ def test_splits_are_as_published(task):
     assert len(test) == 7
     assert not {problem.id for problem in train} & {problem.id for problem in test}
     # The order of datasets.Dataset.shuffle(seed=0) for 13 rows.
-    assert [problem.id for problem in test] == [f"hard-{place}" for place in HARD_ORDER[6:]]
+    assert [problem.id for problem in test] == [f"hard-{index}" for index in HARD_ORDER[6:]]
 
 
 HARD_ORDER = [10, 2, 7, 4, 5, 12, 0, 3, 6, 9, 11, 8, 1]

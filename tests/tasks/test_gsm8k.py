@@ -1,4 +1,4 @@
-"""gsm8k: vectors by hand, and what does not pay."""
+"""gsm8k: vectors by hand, and attempts to game the reward."""
 
 import json
 
@@ -61,7 +61,7 @@ def test_brevity_falls_with_length():
     assert TASK.score(PROBLEM, padded) == pytest.approx((1, 1, 1, GOLD / (2 * GOLD + 1)))
 
 
-def test_listing_results_does_not_reach_them():
+def test_listing_results_scores_no_steps():
     listed = "\n".join(f"{n} + 0 = {n}" for n in range(1, 200)) + "\n#### 1"
     problem = _problem({"question": "q", "answer": "<<50+49=99>> <<99*2=198>> <<198-1=197>>\n#### 197"}, "p", "here")
     assert problem.results == (99, 198)
@@ -69,7 +69,7 @@ def test_listing_results_does_not_reach_them():
     assert TASK.score(problem, "50 + 49 = 99\n#### 197")[1] == 1 / 2
 
 
-def test_an_equation_that_the_data_has_wrong_is_expected():
+def test_a_wrong_equation_of_the_data_is_expected():
     row = {"question": "q", "answer": "32 - 20 = 300 and <<240+80=320>>320\n#### 300"}
     problem = _problem(row, "p", "here")
     assert [equation.text for equation in equations(problem.solution) if not equation.true] == ["32 - 20 = 300"]
@@ -86,7 +86,7 @@ def test_solutions_that_differ_in_words_are_the_same():
     assert not TASK.solved([0, 1, 1, 1])
 
 
-def test_a_checker_that_is_out_of_order_leaves_scores_unknown(tmp_path, monkeypatch):
+def test_scores_are_unknown_where_the_checker_fails(tmp_path, monkeypatch):
     broken = Checker(script=tmp_path / "absent.py")
     monkeypatch.setattr(checker, "_shared", lambda process: broken)
     answers = [EGGS["answer"], "#### \\frac{36}{2}", None]

@@ -1,4 +1,4 @@
-"""Final answers: where they stand, when two are equal, and what a hostile one can do to the checker."""
+"""Final answers: where they are, when two are equal, and what a hostile one does to the checker."""
 
 import time
 from fractions import Fraction
@@ -35,7 +35,7 @@ from vpo.tasks.math.checker import Checker, equal_all
         ("a " * 20_000 + "#### 18", None),
     ],
 )
-def test_where_the_final_answer_stands(solution, expected):
+def test_final_answers_are_extracted(solution, expected):
     assert final_answer(solution) == expected
 
 
@@ -73,7 +73,7 @@ def test_plain_numbers(text, value):
         *(("even", r"\text{odd}", False), (r"\frac12", "0.5", None), ("18", "9*2", None), ("x", "y", None)),
     ],
 )
-def test_what_is_plain_to_see(gold, answer, equal):
+def test_plain_answers_are_compared(gold, answer, equal):
     assert compare_plain(gold, answer) is equal
 
 
@@ -97,7 +97,7 @@ EQUAL = [
     *(("[0,1)", "[0, 1)"), (r"3\sqrt{2}", r"\sqrt{18}"), (r"50\%", "0.5"), (r"90^\circ", "90"), (r"\text{(A)}", "A")),
     (r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", r"\begin{bmatrix} 1 \\ 2 \end{bmatrix}"),
 ]
-# Answers that say several things at once, or the right one in passing.
+# Answers that give several values, or mention the right one.
 DIFFERENT = [
     *("18 or 20", "18, 20", r"18 \text{ or } 20", r"\{18, 20\}", "[18,20]", "(18, 20)", "18;19", "18 19 20", "18=20"),
     *(r"18} \boxed{20", r"20} \boxed{18", r"20}$ $18$ \boxed{4", r"17 \pm 1", "eighteen", "x<18", "18.0000001", ""),
@@ -111,11 +111,11 @@ def test_the_checker_knows_what_is_equal(checks):
 
 
 def test_answers_that_hedge_are_not_equal(checks):
-    found = checks.equal([("18", answer) for answer in DIFFERENT])
-    assert [answer for answer, equal in zip(DIFFERENT, found, strict=True) if equal is not False] == []
+    results = checks.equal([("18", answer) for answer in DIFFERENT])
+    assert [answer for answer, equal in zip(DIFFERENT, results, strict=True) if equal is not False] == []
 
 
-def test_what_hangs_is_killed_and_the_others_stand(checks):
+def test_a_comparison_that_hangs_is_killed_and_the_others_count(checks):
     quick = Checker(limit=1.5, processes=1)
     assert quick.equal([("18", r"\frac{36}{2}")]) == [True]
     begin = time.perf_counter()
@@ -131,7 +131,7 @@ def test_a_process_that_dies_twice_was_killed_by_the_text(tmp_path):
     assert Checker(script=script).equal([("18", "9+9")]) == [False]
 
 
-def test_without_a_process_nothing_is_known(tmp_path, monkeypatch):
+def test_without_a_process_the_result_is_unknown(tmp_path, monkeypatch):
     assert Checker(script=tmp_path / "absent.py").equal([("18", "9+9"), ("1", "2")]) == [None, None]
     broken = Checker(script=tmp_path / "absent.py")
     monkeypatch.setattr(checker, "_shared", lambda process: broken)

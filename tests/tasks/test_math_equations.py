@@ -1,4 +1,4 @@
-"""Equations in prose: what is read, what is true, and what is left alone."""
+"""Equations in prose: which are parsed, which are true, and which do not count."""
 
 import time
 from fractions import Fraction
@@ -23,7 +23,7 @@ def read(text):
         ("she earned 0.2 x 50 = $10.", [("0.2 x 50 = $10", True)]),
         ("$1,250 + $50.50 = $1,300.50!", [("1,250 + $50.50 = $1,300.50", True)]),
         ("<<16-3-4=9>>", [("16-3-4=9", True)]),
-        ("16 - 3 - 4 = <<16-3-4=9>>9 eggs", [("16 - 3 - 4 = 9", True)]),  # said twice, counts once
+        ("16 - 3 - 4 = <<16-3-4=9>>9 eggs", [("16 - 3 - 4 = 9", True)]),  # written twice, counts once
         ("Half is <<48/2=24>>24.", [("48/2=24", True)]),
         ("3 × 4 = 12, 12 ÷ 5 = 2.4, 5 − 7 = -2", [("3 × 4 = 12", True), ("12 ÷ 5 = 2.4", True), ("5 − 7 = -2", True)]),
         (r"\(3 \times 4 = 12\)", [(r"3 \times 4 = 12", True)]),
@@ -37,7 +37,7 @@ def read(text):
         ("-5 + 3 = -2", [("-5 + 3 = -2", True)]),
         ("**Total:** 3 + 4 = **7**", [("3 + 4 = **7", True)]),
         ("3 + 4 = 7. 4 + 3 = 7. 3+4=7", [("3 + 4 = 7", True)]),
-        # Rounding: to the decimals that are written, and to none for a whole number.
+        # Rounding: to the decimals that are written, and to none for an integer.
         ("10/3 = 3.33", [("10/3 = 3.33", True)]),
         ("10/3 = 3.34", [("10/3 = 3.34", False)]),
         ("10/3 = 3", [("10/3 = 3", False)]),
@@ -50,7 +50,7 @@ def read(text):
         ("20 percent * 50 = 11", [("20 percent * 50 = 11", False)]),
     ],
 )
-def test_equations_are_read_and_judged(text, expected):
+def test_equations_are_parsed_and_checked(text, expected):
     assert read(text) == expected
 
 
@@ -86,7 +86,7 @@ def test_results_are_exact():
 
 
 @given(st.text(alphabet="0123456789+-*/=()x .,%$<>\n\\{}aé²１", max_size=300))
-def test_any_text_is_read(text):
+def test_any_text_is_parsed(text):
     for equation in equations(text):
         assert equation.true in (True, False)
 

@@ -139,8 +139,8 @@ FIRST_TEST_MAZE = (
 
 
 def test_splits_do_not_share_mazes():
-    drawn = [maze.cells for split in ("train", "validation", "test") for maze in TASK.problems(split, count=100)]
-    assert len(set(drawn)) == 300
+    mazes = [maze.cells for split in ("train", "validation", "test") for maze in TASK.problems(split, count=100)]
+    assert len(set(mazes)) == 300
     assert len(TASK.problems("test")) == 100
 
 
@@ -163,7 +163,7 @@ def test_bad_splits_and_counts_are_named():
 
 def brute_force(maze):
     """Every score vector of every walk, by breadth-first search over (cell, tiles stepped on)."""
-    tiles = {cell: place for place, cell in enumerate(maze.tiles(GOLD) + maze.tiles(DIAMOND) + maze.tiles(LAVA))}
+    tiles = {cell: index for index, cell in enumerate(maze.tiles(GOLD) + maze.tiles(DIAMOND) + maze.tiles(LAVA))}
     vectors = set()
     seen = {(maze.start, 0)}
     queue = deque([(maze.start, 0, 0)])
@@ -171,7 +171,7 @@ def brute_force(maze):
     while queue:
         cell, stepped, steps = queue.popleft()
         if cell == maze.end:
-            on = [kind for place, kind in enumerate(kinds) if stepped >> place & 1]
+            on = [kind for index, kind in enumerate(kinds) if stepped >> index & 1]
             shares = [on.count(kind) / maze.cells.count(kind) for kind in (GOLD, DIAMOND, LAVA)]
             vectors.add((1.0, shares[0], shares[1], 1 - shares[2]))
             continue
@@ -186,7 +186,7 @@ def brute_force(maze):
 
 
 def harder(index):
-    """A small maze with as many lava tiles as it takes to bar the way, and any budget."""
+    """A small maze with as many lava tiles as it takes to block the way, and any budget."""
     random = Random(index)
     tiles = [*"SEGGDDLLL", *random.choices("..#L", k=16)]
     random.shuffle(tiles)
@@ -202,20 +202,20 @@ MAZES = [make_maze(7, 1, index) for index in range(8)] + [
 def test_the_oracle_equals_brute_force(index):
     maze = MAZES[index]
     every = np.asarray(sorted(brute_force(maze)))
-    found = oracle(maze)
+    best = oracle(maze)
     if not len(every):
-        assert not len(found.vectors)
+        assert not len(best.vectors)
         return
     rng = np.random.default_rng(index)
     for weights in [*np.eye(4), np.full(4, 0.25), *rng.dirichlet(np.ones(4), 30)]:
-        assert found.best(weights) == pytest.approx((every @ weights).max())
-    assert {tuple(vector) for vector in found.vectors.round(9)} <= {tuple(vector) for vector in every.round(9)}
+        assert best.best(weights) == pytest.approx((every @ weights).max())
+    assert {tuple(vector) for vector in best.vectors.round(9)} <= {tuple(vector) for vector in every.round(9)}
     for weights in rng.dirichlet(np.ones(4), 5):
         route = best_route(maze, weights)
-        assert np.dot(TASK.score(maze, route), weights) == pytest.approx(found.best(weights))
+        assert np.dot(TASK.score(maze, route), weights) == pytest.approx(best.best(weights))
 
 
-def test_the_oracle_walks_over_lava_where_it_pays():
+def test_the_oracle_walks_over_lava_where_that_is_best():
     # The only way to the gold is over lava: worth it for gold alone, not where lava weighs more.
     maze = Maze("lava", 3, 10, "SLG" + "D.#" + "E##")
     gold_alone, careful = np.array([0, 1, 0, 0]), np.array([0, 0.2, 0, 0.8])
@@ -225,7 +225,7 @@ def test_the_oracle_walks_over_lava_where_it_pays():
     assert TASK.score(maze, best_route(maze, careful)) == (1, 0, 1, 1)
 
 
-def test_the_best_route_earns_what_the_oracle_says():
+def test_the_best_route_scores_what_the_oracle_says():
     rng = np.random.default_rng(0)
     for maze in TASK.problems(count=40):
         for weights in [np.full(4, 0.25), *rng.dirichlet(np.ones(4), 5)]:
@@ -244,9 +244,9 @@ def test_no_route_beats_the_oracle():
         tiles = maze.tiles(GOLD) + maze.tiles(DIAMOND) + maze.tiles(LAVA)
         tours = [random.sample(tiles, random.randrange(1, 6)) for _ in range(8)]
         routes += [route for tour in tours if (route := route_over(maze, tour, frozenset(), random))]
-        earned = np.asarray(TASK.score_all([maze] * len(routes), routes)) @ weightings.T
+        values = np.asarray(TASK.score_all([maze] * len(routes), routes)) @ weightings.T
         best = [oracle(maze).best(weights) for weights in weightings]
-        assert (earned <= np.asarray(best) + 1e-12).all()
+        assert (values <= np.asarray(best) + 1e-12).all()
 
 
 def test_the_uniform_best_is_three_quarters_nearly_everywhere():
@@ -297,7 +297,7 @@ def test_the_prompt_holds_the_maze_and_the_budget():
     assert "<answer_3>" in message["content"]
 
 
-def test_the_compact_prompt_is_short_and_tells_everything_apart():
+def test_the_compact_prompt_is_short_and_unambiguous():
     task = MazeTask(compact=True)
     maze = task.problems(count=1)[0]
     prompts = {
@@ -348,5 +348,5 @@ def test_scores_are_shares_whatever_the_route(route):
     assert any(vector) == (vector[0] == 1)
 
 
-def test_tiles_are_told_apart():
+def test_tiles_differ():
     assert len({WALL, OPEN, START, END, GOLD, DIAMOND, LAVA, BONUS}) == 8

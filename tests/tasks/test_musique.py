@@ -53,7 +53,7 @@ def test_hand_worked_answers(two_hops, text, expected):
     assert task.score(problem, text) == pytest.approx(expected)
 
 
-def test_copying_the_question_earns_little(two_hops):
+def test_copying_the_question_scores_little(two_hops):
     task, problem = two_hops
     assert task.score(problem, answer("", problem.question))[-1] <= 0.2
 
@@ -73,8 +73,8 @@ def test_four_hops_have_four_numbers(tmp_path):
 def test_a_single_answer_is_all_that_follows_the_reasoning(two_hops):
     task, problem = two_hops
     text = f"<think>perhaps {answer('1', 'x')}</think>{answer('4,6', 'Lake Vostok')}"
-    (found,) = task.parse(text, 1)
-    assert task.score(problem, found) == (1, 1, 1, 1, 1)
+    (parsed,) = task.parse(text, 1)
+    assert task.score(problem, parsed) == (1, 1, 1, 1, 1)
 
 
 def test_answers_of_a_set_keep_their_own_tags(two_hops):
@@ -107,11 +107,11 @@ def test_the_test_split_is_stratified_by_hops(tmp_path):
     assert [sum(len(problem.hops) == hops for problem in test) for hops in (2, 3, 4)] == [100, 100, 100]
     assert len(task.problems("dev")) == 390
     # The picks of seed 42, as datasets.Dataset.shuffle makes them; a change here is a change of the benchmark.
-    left_out = [place for place, row in enumerate(rows[:130]) if row["id"] not in {problem.id for problem in test}]
-    assert left_out == LEFT_OUT
+    unused = [index for index, row in enumerate(rows[:130]) if row["id"] not in {problem.id for problem in test}]
+    assert unused == UNUSED
 
 
-LEFT_OUT = [
+UNUSED = [
     6,
     11,
     12,
@@ -145,7 +145,7 @@ LEFT_OUT = [
 ]
 
 
-def test_folders_hold_both_parts(tmp_path):
+def test_folders_contain_both_parts(tmp_path):
     for name, rows in (
         ("musique_ans_v1.0_train.jsonl", [musique_row() for _ in range(3)]),
         ("musique_ans_v1.0_dev.jsonl", [musique_row()]),

@@ -1,4 +1,4 @@
-"""The tasks on real data, where it lies beside the project; skipped elsewhere."""
+"""The tasks on real data, where it is in shared/data; skipped elsewhere."""
 
 import ast
 import gzip
@@ -46,11 +46,12 @@ def test_gold_tool_calls_score_one(name, rows):
     problems = task.problems("test")
     assert len(problems) == rows
     assert [flaw for flaw in task.validate(problems) if flaw is not None] == []
-    # Nor does an answer break the score that gives every argument, right or not.
+    # An answer with every argument, right or wrong, is scored too.
     for problem in problems:
-        given = [dict.fromkeys((*call.parameters, *call.optional), 1) for call in problem.calls]
+        chosen = [dict.fromkeys((*call.parameters, *call.optional), 1) for call in problem.calls]
         lines = [
-            json.dumps({"name": call.name, "parameters": each}) for call, each in zip(problem.calls, given, strict=True)
+            json.dumps({"name": call.name, "parameters": each})
+            for call, each in zip(problem.calls, chosen, strict=True)
         ]
         vector = task.score(problem, "\n".join(["<think>t</think><tool_call>", *lines, "</tool_call>"]))
         assert all(0 <= value <= 1 for value in vector)
@@ -86,11 +87,11 @@ def test_entity_chains_run_through_the_eureqa_scorer():
         entities = tuple(row["chain_entities"])
         problem = EureqaProblem(row["id"], row["question"], LETTERS[: len(entities)], entities)
         gold = task.gold(problem)
-        # Spelt as in an encyclopedia's address, with an article and in capitals, a name is the same.
+        # Spelt as in a URL of Wikipedia, with an article and in capitals, a name is the same.
         respelt = gold.replace(" ", "_").replace(":_", ": The ").upper()
         if task.score(problem, gold) != (1,) * 5 or task.score(problem, respelt) != (1,) * 5:
             wrong.append((row["id"], gold))
-        # Naming the chain in the wrong order earns only the places that happen to agree.
+        # Naming the chain in the wrong order scores only the positions that happen to agree.
         turned = task.gold(EureqaProblem(row["id"], "", problem.masks, entities[1:] + entities[:1]))
         assert sum(task.score(problem, turned)) < 5
     assert wrong == []
@@ -102,7 +103,7 @@ def code_rows(name):
 
 
 def code_task(name):
-    # Time enough for a machine that has other work: what is asked is whether the tests pass.
+    # Long limits, for a busy machine: the question is whether the tests pass.
     task = CodeTask(data=need(f"code/{name}.jsonl.gz"), test_seconds=30, seconds=120)
     try:
         assert task.sandbox
@@ -111,8 +112,8 @@ def code_task(name):
     return task
 
 
-# Problems all of whose asserts compare objects, random texts or what a call makes of another: no judge could.
-LEFT_OUT = {
+# Problems all of whose asserts compare objects, random texts or two calls: none can be checked from outside.
+EXCLUDED = {
     "humaneval": {"HumanEval/32", "HumanEval/38", "HumanEval/50"},
     "mbpp974": {"Mbpp/367", "Mbpp/533", "Mbpp/596", "Mbpp/601", "Mbpp/912", "Mbpp/927"},
 }
@@ -126,8 +127,8 @@ LEFT_OUT = {
 def test_solutions_pass_the_asserts_that_they_come_with(name, split, tests, excluded):
     task = code_task(name)
     problems = task.problems(split)
-    asked = {f"Mbpp/{row['task_id']}" if "mbpp" in name else row["task_id"] for row in code_rows(name)}
-    assert asked - {problem.id for problem in problems} == LEFT_OUT[name]
+    ids = {f"Mbpp/{row['task_id']}" if "mbpp" in name else row["task_id"] for row in code_rows(name)}
+    assert ids - {problem.id for problem in problems} == EXCLUDED[name]
     assert sum(len(problem.checks + problem.hidden) for problem in problems) == tests
     assert sum(len(problem.excluded) for problem in problems) == excluded
     assert [flaw for flaw in task.validate(problems) if flaw is not None] == []
@@ -179,7 +180,7 @@ def test_solutions_of_mbpp_plus_pass_the_asserts_beside_them():
 
 
 @pytest.mark.parametrize("name", ["humanevalplus", "mbppplus"])
-def test_solutions_agree_with_the_outputs_that_were_made_of_them(name):
+def test_solutions_agree_with_the_outputs_that_they_made(name):
     task = code_task(name)
     problems = task.problems(count=10)
     assert {problem.excluded for problem in problems} == {()}
@@ -236,7 +237,7 @@ def test_contests_load_and_run():
     assert task.solved_all(solved, [SQUARES, GAME], vectors) == [True, True]
 
 
-# Equations of GSM8K's test split that are not true: a chain that says too much, a factor and a digit that were lost.
+# Equations of GSM8K's test split that are not true: a chain whose sides differ, a factor and a digit that were lost.
 WRONG = {
     "test-410": ["3/2 = $1.50+$3.00"],
     "test-501": ["364 / 4 = 273"],
@@ -256,7 +257,7 @@ def wrong_equations(problem):
     return [equation.text for equation in equations(problem.solution) if not equation.true]
 
 
-def test_gold_solutions_of_gsm8k_score_one_but_for_what_the_data_has_wrong():
+def test_gold_solutions_of_gsm8k_score_one_except_for_errors_of_the_data():
     task, problems = gsm8k("test")
     assert len(problems) == 1319
     vectors = task.score_all(problems, [task.gold(problem) for problem in problems])
@@ -280,7 +281,7 @@ def test_what_brute_force_finds_for_countdown_scores_one(split, rows):
     problems = task.problems(split)
     assert len(problems) == rows
     for problem in Random(0).sample(problems, 150):
-        found = next(brute_force(problem.numbers, problem.target), None)
-        assert found is not None
-        assert task.score(problem, found) == (1, 1, 1, 1)
+        expression = next(brute_force(problem.numbers, problem.target), None)
+        assert expression is not None
+        assert task.score(problem, expression) == (1, 1, 1, 1)
         assert task.score(problem, task.gold(problem)) == (1, 1, 1, 1)

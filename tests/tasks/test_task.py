@@ -53,12 +53,12 @@ anything = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8))).map
 @given(completion=anything, answers=st.integers(1, 4))
 def test_any_text_yields_vectors_and_never_raises(name, completion, answers):
     task, problem = PROBLEMS[name]
-    found = task.parse(completion, answers)
-    assert len(found) == answers
-    vectors = np.asarray(task.score_all([problem] * answers, found))
+    parsed = task.parse(completion, answers)
+    assert len(parsed) == answers
+    vectors = np.asarray(task.score_all([problem] * answers, parsed))
     assert vectors.shape == (answers, len(task.objectives))
     assert ((vectors >= 0) & (vectors <= 1)).all()
-    for answer, vector in zip(found, vectors, strict=True):
+    for answer, vector in zip(parsed, vectors, strict=True):
         assert isinstance(task.solved(vector), bool)
         if answer is not None:
             hash(task.normal_form(answer))
@@ -83,7 +83,7 @@ def test_the_set_reward_of_any_answers_ignores_order_and_copies(name, texts, ord
     with_copy = np.vstack([rewards, rewards[copied]])
     assert set_reward(with_copy) == pytest.approx(set_reward(rewards), abs=1e-12)
     weights = np.asarray(task.weights)
-    assert (with_copy @ weights).sum() > (rewards @ weights).sum()  # what multi_rlvr earns
+    assert (with_copy @ weights).sum() > (rewards @ weights).sum()  # the reward of multi_rlvr
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -106,7 +106,7 @@ def test_the_set_reward_ignores_order_and_duplicates_and_multi_rlvr_counts_them(
     twice = rewards(gold, gold, "")
     assert set_reward(twice) == pytest.approx(set_reward(rewards(gold, "", "")))
     assert total(twice) == pytest.approx(2 * total(rewards(gold, "", "")))
-    # In a group of three, a copy of the gold answer is worth nothing to vpo, and everything to multi_rlvr.
+    # In a group of three, a copy of the gold answer adds nothing to the reward of vpo, and much to that of multi_rlvr.
     group = np.stack([twice, rewards(gold, "", ""), rewards("", "", "")])[None]
     assert advantages("vpo", group)[0, 0] == pytest.approx(advantages("vpo", group)[0, 1])
     assert advantages("multi_rlvr", group)[0, 0] > advantages("multi_rlvr", group)[0, 1] + 0.5
@@ -121,7 +121,7 @@ def test_an_answer_in_the_answer_of_another_counts_once(name):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_very_long_answer_earns_nothing_more(name):
+def test_a_very_long_answer_scores_no_more(name):
     task, problem = PROBLEMS[name]
     for text in (task.gold(problem) + " x" * 500_000, "x " * 500_000 + task.gold(problem), "<" * 1_000_000):
         assert sum(task.score(problem, text)) <= sum(task.expected(problem))
@@ -182,11 +182,11 @@ def test_a_task_of_a_file(own_file):
     problems = task.problems(count=3)
     assert list(task.validate(problems)) == [None] * 3
     one = problems[0].numbers[0]
-    found = np.asarray(
+    vectors = np.asarray(
         task.score_all([problems[0]] * 4, task.parse(write([f"{one}", f"{one}, {one}, {one}", "none", ""]), 4))
     )
-    assert found[0].tolist() == [one / problems[0].goal, pytest.approx(2 / 3)]
-    assert found[2].tolist() == found[3].tolist() == [0, 0]
+    assert vectors[0].tolist() == [one / problems[0].goal, pytest.approx(2 / 3)]
+    assert vectors[2].tolist() == vectors[3].tolist() == [0, 0]
     assert "Choose some of" in task.ask(problems[0], 2)[0]["content"]
     assert settings_of(find(str(own_file))) == {"count": 6}
 
@@ -200,7 +200,7 @@ def test_a_registered_task_is_known_by_its_name(own_file, monkeypatch):
         get("raech")
 
 
-def test_tasks_of_other_packages_are_found_by_their_entry_point(tmp_path, monkeypatch):
+def test_tasks_of_other_packages_are_known_by_their_entry_point(tmp_path, monkeypatch):
     (tmp_path / "own_package.py").write_text(OWN)
     about = tmp_path / "own_package-1.0.dist-info"
     about.mkdir()
@@ -233,7 +233,7 @@ def test_tasks_of_other_packages_are_found_by_their_entry_point(tmp_path, monkey
         (lambda text: text.replace("def score(", "def scores("), "the task must implement score"),
     ],
 )
-def test_a_task_that_is_not_whole_is_refused(own_file, change, message):
+def test_an_incomplete_task_is_refused(own_file, change, message):
     own_file.write_text(change(OWN))
     with pytest.raises(ValueError, match=message):
         get(str(own_file))

@@ -50,7 +50,7 @@ TALK = problem_of()
         (calls(call("weather", city="New York City", days="3")), (1, 1, 1, 1 / 2)),  # "3" is not 3
         (calls(call("weather", city="New York City", days=4)), (1, 1, 1, 1 / 2)),
         (calls(call("play", song="x")), (1, 0, 0, 0)),
-        # Names: 1 of 2, 1 of 1. The call left over scores 0: means of 1 and 0.
+        # Names: 1 of 2, 1 of 1. The unmatched call scores 0: means of 1 and 0.
         (calls(call("weather", city="New York City", days=3), call("play", song="x")), (1, 2 / 3, 1 / 2, 1 / 2)),
         (calls(call("weather", city="New York City", days=3), "{broken"), (1, 2 / 3, 1 / 2, 1 / 2)),
         (calls(call("weather", city="New York City", days=3), think=""), (0, 1, 1, 1)),  # no thoughts
@@ -112,17 +112,17 @@ def test_a_brief_gold_answer_says_the_same_in_fewer_words():
 
 def test_calls_are_aligned_by_name_then_by_keys():
     problem = problem_of(call("play", song="a", loud=True), call("play", artist="b"))
-    # The call with `artist` belongs to the second gold call wherever it stands.
+    # The call with `artist` belongs to the second gold call whatever its position.
     assert TASK.score(problem, calls(call("play", artist="b"), call("play", song="a", loud=True))) == (1, 1, 1, 1)
     # Key overlap decides, not the value: {song} with {song, loud} has F1 2/3, with {artist} 0.
-    found = TASK.score(problem, calls(call("play", song="a"), call("play", artist="z")))
-    assert found == pytest.approx((1, 1, (2 / 3 + 1) / 2, (1 / 2 + 0) / 2))
+    vector = TASK.score(problem, calls(call("play", song="a"), call("play", artist="z")))
+    assert vector == pytest.approx((1, 1, (2 / 3 + 1) / 2, (1 / 2 + 0) / 2))
 
 
-def test_calls_of_the_same_keys_are_told_apart_by_their_values():
+def test_calls_of_the_same_keys_are_aligned_by_their_values():
     problem = problem_of(call("play", song="a"), call("play", song="b"))
     assert TASK.score(problem, calls(call("play", song="b"), call("play", song="a"))) == (1, 1, 1, 1)
-    # The same call twice earns for one.
+    # The same call twice counts once.
     assert TASK.score(problem, calls(call("play", song="a"), call("play", song="a"))) == (1, 1, 1, 1 / 2)
 
 
@@ -140,9 +140,9 @@ def test_deep_json_neither_raises_nor_depends_on_the_stack(depth):
     st.lists(st.tuples(st.sampled_from("fg"), st.sampled_from(["a", "b", "a b", "c d"])), max_size=4),
     st.randoms(use_true_random=False),
 )
-def test_the_order_of_calls_changes_nothing(gold, found, random):
+def test_the_order_of_calls_changes_nothing(gold, predicted, random):
     problem = problem_of(*(call(name, song=song) for name, song in gold))
-    lines = [call(name, song=song) for name, song in found] or [call("h")]
+    lines = [call(name, song=song) for name, song in predicted] or [call("h")]
     shuffled = random.sample(lines, len(lines))
     assert TASK.score(problem, calls(*shuffled)) == pytest.approx(TASK.score(problem, calls(*lines)))
     assert TASK.normal_form(calls(*shuffled)) == TASK.normal_form(calls(*lines))
@@ -165,11 +165,11 @@ def test_separators_inside_texts_do_not_split_calls():
 
 def test_thoughts_that_the_prompt_opened_count_in_a_single_answer():
     body = calls(call("weather", city="New York City", days=3)).partition("</think>")[2]
-    (found,) = TASK.parse(f"I reason.</think>{body}", 1)
-    assert TASK.score(WEATHER, found) == (1, 1, 1, 1)
-    # A call in the thoughts is not made.
-    (found,) = TASK.parse(f"maybe {body} </think><response>Sorry.</response>", 1)
-    assert TASK.score(WEATHER, found) == (0, 0, 0, 0)
+    (answer,) = TASK.parse(f"I reason.</think>{body}", 1)
+    assert TASK.score(WEATHER, answer) == (1, 1, 1, 1)
+    # A call in the thoughts does not count.
+    (answer,) = TASK.parse(f"maybe {body} </think><response>Sorry.</response>", 1)
+    assert TASK.score(WEATHER, answer) == (0, 0, 0, 0)
 
 
 def test_a_broken_gold_call_is_refused_and_never_matched():
@@ -178,17 +178,17 @@ def test_a_broken_gold_call_is_refused_and_never_matched():
         from_rlla(toolrl_row(gold), "p", "here")
 
 
-def test_calling_every_tool_earns_little():
+def test_calling_every_tool_scores_little():
     tools = [call(f"tool_{number}") for number in range(19)]
-    found = TASK.score(WEATHER, calls(call("weather", city="New York City", days=3), *tools))
-    assert found == pytest.approx((1, 2 / 21, 1 / 20, 1 / 20))
+    vector = TASK.score(WEATHER, calls(call("weather", city="New York City", days=3), *tools))
+    assert vector == pytest.approx((1, 2 / 21, 1 / 20, 1 / 20))
 
 
 @pytest.mark.parametrize(
     ("value", "gold", "expected"),
     [
         (True, True, 1),
-        ("true", True, 0),  # a boolean given as a string
+        ("true", True, 0),  # a boolean as a string
         (True, "True", 0),
         (1, True, 0),
         (True, 1, 0),
@@ -250,12 +250,12 @@ def test_bfcl_lists_the_right_values_and_optional_arguments():
     assert score(mass=45, where=rome, color="red") == pytest.approx((1, 1, 4 / 5, 1))  # not an argument
 
 
-def test_an_argument_for_which_bfcl_lists_no_value_is_to_be_left_out():
+def test_an_argument_for_which_bfcl_lists_no_value_must_be_omitted():
     truth = {"density": {"mass": [45], "unit": [], "where": [{"city": ["Rome"], "zip": []}]}}
     problem = from_bfcl(bfcl_row(ground_truth=[truth]), "b", "here")
     assert TASK.score(problem, problem.gold) == (1, 1, 1, 1)
-    given = calls(call("density", mass=45, where={"city": "Rome"}, unit="kg"))
-    assert TASK.score(problem, given) == pytest.approx((1, 1, 1, 2 / 3))
+    answer = calls(call("density", mass=45, where={"city": "Rome"}, unit="kg"))
+    assert TASK.score(problem, answer) == pytest.approx((1, 1, 1, 2 / 3))
 
 
 def test_where_no_call_is_due_the_gold_answer_is_words():

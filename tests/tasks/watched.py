@@ -1,4 +1,4 @@
-"""The real sandbox, watched: what it was given is kept, and it can be told to be out of order."""
+"""The real sandbox, which records its jobs and can be made to fail."""
 
 import json
 
@@ -9,11 +9,11 @@ from vpo.sandbox.verdicts import Status, Verdict
 from vpo.tasks.code import CodeTask
 from vpo.util.errors import InputError
 
-BROKEN = Verdict(Status.ERROR, detail="told to")
+BROKEN = Verdict(Status.ERROR, detail="made to fail")
 
 
 class WatchedSandbox:
-    """Passes programs on. One that holds `broken` is an infrastructure error."""
+    """Runs programs. One whose source contains `broken` is an infrastructure error."""
 
     def __init__(self, broken="BROKEN"):
         try:
@@ -37,7 +37,7 @@ class WatchedSandbox:
 
 
 def task_on(tmp_path, rows, name="rows.jsonl", **settings):
-    """A task on a file of rows, and a sandbox that is watched."""
+    """A task on a file of rows, and a sandbox that records its jobs."""
     path = tmp_path / name
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = CodeTask(data=str(path), **settings)
