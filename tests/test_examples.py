@@ -38,7 +38,7 @@ def qa_row():
         "question": "Who ran?",
         "passages": [["Foxes", "The red fox ran home."]],
         "gold": "The red fox.",
-        **{f"prediction {place}": answer for place, answer in enumerate(answers, start=1)},
+        **{f"prediction {number}": answer for number, answer in enumerate(answers, start=1)},
         "feedback": {
             "errors": [
                 {"error type": "Irrelevant", "start": 12, "end": 20},
@@ -76,10 +76,10 @@ def test_objectives_of_real_answers_to_questions(tmp_path):
         pytest.skip(f"shared/data/ratings/{data.name} is not here")
     run = [sys.executable, EXAMPLES / "qa_feedback.py", data, "--out", tmp_path / "pool.jsonl"]
     subprocess.run(run, check=True, capture_output=True)
-    found = diagnose(read_pool(tmp_path / "pool.jsonl"))
-    assert (found.problems, found.answers, found.same) == (500, 4, ())
-    assert {pair[:2] for pair in found.opposed} == {("covers", "short"), ("grounded", "short")}
-    assert 0.09 < found.relative_headroom < 0.12
+    diagnosis = diagnose(read_pool(tmp_path / "pool.jsonl"))
+    assert (diagnosis.problems, diagnosis.answers, diagnosis.same) == (500, 4, ())
+    assert {pair[:2] for pair in diagnosis.opposed} == {("covers", "short"), ("grounded", "short")}
+    assert 0.09 < diagnosis.relative_headroom < 0.12
 
 
 def test_designing_draws_its_pictures(tmp_path, rng):

@@ -33,7 +33,7 @@ def test_measure_prints_a_table(pool, capsys):
 
 
 def test_a_warning_is_a_line_without_code(pool, monkeypatch):
-    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # given back at the end
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # restored at the end
     assert main(["measure", pool]) == 0
     assert warnings.formatwarning("look out", UserWarning, "file.py", 7) == "vpo: warning: look out\n"
     assert "file.py:7" in warnings.formatwarning("old", DeprecationWarning, "file.py", 7)

@@ -11,8 +11,8 @@ from vpo.sandbox.inside import landlock
 
 
 @pytest.fixture(autouse=True)
-def examined_anew():
-    """Forget what was found, before and after."""
+def forget_the_sandboxes():
+    """Look at the sandboxes again, before and after."""
     unavailable_reason.cache_clear()
     yield
     unavailable_reason.cache_clear()
@@ -24,24 +24,24 @@ def findings(capsys):
 
 
 def test_what_is_there_has_its_version(capsys):
-    _, found = findings(capsys)
-    assert found["torch"]["there"]
-    assert found["torch"]["detail"].endswith("for training")
+    _, seen = findings(capsys)
+    assert seen["torch"]["there"]
+    assert seen["torch"]["detail"].endswith("for training")
 
 
 def test_a_wall_is_there_where_a_program_ran_behind_it(capsys):
-    code, found = findings(capsys)
+    code, seen = findings(capsys)
     for name in ("bubblewrap", "landlock"):
-        assert found[name]["there"] == (not unavailable_reason(ISOLATIONS[name]))
-    assert code == (0 if found["bubblewrap"]["there"] or found["landlock"]["there"] else 1)
+        assert seen[name]["there"] == (not unavailable_reason(ISOLATIONS[name]))
+    assert code == (0 if seen["bubblewrap"]["there"] or seen["landlock"]["there"] else 1)
 
 
 def test_what_is_missing_is_named_with_its_remedy(capsys, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    _, found = findings(capsys)
-    assert not found["bubblewrap"]["there"]
-    assert found["bubblewrap"]["detail"] == "bwrap is not installed"
-    assert "apt-get install bubblewrap" in found["bubblewrap"]["remedy"]
+    _, seen = findings(capsys)
+    assert not seen["bubblewrap"]["there"]
+    assert seen["bubblewrap"]["detail"] == "bwrap is not installed"
+    assert "apt-get install bubblewrap" in seen["bubblewrap"]["remedy"]
 
 
 def test_a_machine_without_walls_fails_the_check(capsys, monkeypatch):

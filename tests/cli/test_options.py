@@ -30,12 +30,12 @@ COMMANDS = dict(parsers())
 
 def options():
     """Option string → {command: action}."""
-    found = defaultdict(dict)
+    by_flag = defaultdict(dict)
     for name, command in COMMANDS.items():
         for action in command._actions:
             for flag in action.option_strings:
-                found[flag][name] = action
-    return found
+                by_flag[flag][name] = action
+    return by_flag
 
 
 def test_all_commands_are_walked():

@@ -1,4 +1,4 @@
-"""Options that several commands share, each made in one place, and how they are read."""
+"""Options that several commands share, each made once, and how they are read."""
 
 import argparse
 import json
@@ -26,13 +26,13 @@ def add_model(command: argparse.ArgumentParser, help: str = "run, folder of a mo
 
 
 def add_task(command: argparse.ArgumentParser, help: str = "a name from `vpo tasks`") -> None:
-    """Add the positional TASK, and `--task-file` in place of it."""
+    """Add the positional TASK, and `--task-file` instead of it."""
     command.add_argument("task", nargs="?", default=argparse.SUPPRESS, metavar="TASK", help=help)
     add_task_file(command)
 
 
 def add_task_option(options: Options, default: str = "what the model was trained on") -> None:
-    """Add `--task`, and `--task-file` in place of it, to a command that is about a model or its completions."""
+    """Add `--task`, and `--task-file` instead of it, to a command that is about a model or its completions."""
     options.add_argument(
         "--task", default=argparse.SUPPRESS, metavar="NAME", help=f"a name from `vpo tasks` ({default})"
     )
@@ -147,7 +147,7 @@ def assignment(text: str) -> tuple[str, object]:
 
 
 def task_name(options: argparse.Namespace) -> str | None:
-    """Return the task that the options name, or the path of the file that defines it; None where they do neither."""
+    """The name of the task, or the path of the file that defines it; None where neither was given."""
     name, file = getattr(options, "task", None), getattr(options, "task_file", None)
     if name is not None and name.endswith(".py"):
         raise InputError(f"task {name!r} is a file, not a name: give --task-file {name}")
@@ -171,31 +171,31 @@ def needed_task(options: argparse.Namespace) -> str:
 
 
 def task_flags(task: str) -> list[str]:
-    """Return the arguments by which a command is told a task."""
+    """The arguments that name a task to another command."""
     return ["--task-file" if task.endswith(".py") else "--task", task]
 
 
 def task_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of a task that were given with `--set` and `--data`."""
+    """The settings of the task: `--set` and `--data`."""
     settings = dict(getattr(options, "set", ()))
     return {**settings, "data": options.data} if "data" in options else settings
 
 
 def method_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of a method that were given with `--method-set` and `--answers`."""
+    """The settings of the method: `--method-set` and `--answers`."""
     settings = dict(getattr(options, "method_set", ()))
     return {**settings, "answers": options.answers} if "answers" in options else settings
 
 
 def task_of(options: argparse.Namespace) -> "Task[Any]":
-    """Return the task that the options name, with its settings."""
+    """The task that the options name, with its settings."""
     from vpo.tasks import get
 
     return get(needed_task(options), **task_settings(options))
 
 
 def target_of(options: argparse.Namespace) -> dict[str, float] | None:
-    """Return the weighting that was given with `--target`."""
+    """The weighting of `--target`, None without it."""
     from vpo.core.targets import parse_target
 
     return parse_target(options.target) if "target" in options else None

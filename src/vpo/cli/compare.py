@@ -40,26 +40,26 @@ def run(options: argparse.Namespace) -> int:
     evaluations, wrong = read_complete(options.runs)
     target = target_of(options) or shared_target(evaluations)
     oracle = oracle_of(evaluations, target)
-    found = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
+    comparison = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
     notes = [*(f"left out: {reason}" for reason in wrong), *scoring_notes(evaluations)]
-    found = replace(found, notes=(*notes, *found.notes))
+    comparison = replace(comparison, notes=(*notes, *comparison.notes))
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
-    names = short_names(found)
-    best = sum(oracle[name] for name in found.problems) / len(found.problems) if oracle else None
+    names = short_names(comparison)
+    best = sum(oracle[name] for name in comparison.problems) / len(comparison.problems) if oracle else None
     pictures = [folder / f"best_at_k.{form}" for form in ("png", "svg")]
-    curves = curves_of(found)
-    draw_curves(found, curves, names, pictures, best)
+    curves = curves_of(comparison)
+    draw_curves(comparison, curves, names, pictures, best)
     page = folder / "report.html"
     groups = [[each] for each in evaluations]
-    write_page(page, page_data(found, curves, groups, names, ", ".join(names), command_line()))
+    write_page(page, page_data(comparison, curves, groups, names, ", ".join(names), command_line()))
     made = {"oracle": best, "page": str(page), "pictures": [str(picture) for picture in pictures]}
-    data = {**comparison_data(found), **made}
+    data = {**comparison_data(comparison), **made}
     write_json(folder / "comparison.json", data)
-    write_text(folder / "comparison.txt", comparison_text(found) + "\n")
+    write_text(folder / "comparison.txt", comparison_text(comparison) + "\n")
     if options.json:
         print(as_json(data))
     else:
-        text = comparison_text(found, brief=not options.all)
+        text = comparison_text(comparison, brief=not options.all)
         print(plain(f"{text}\n\nthe page: {page}; the curves: {' and '.join(map(str, pictures))}"))
     return 0

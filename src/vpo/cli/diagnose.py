@@ -70,13 +70,13 @@ def run(options: argparse.Namespace) -> int:
     pool, ranges = _read(options)
     target = target_of(options)
     sets = decompose(pool, target=target, threshold=options.same, merge=options.merge, drop=options.drop)
-    found = diagnose(pool, target=target, same=options.same)
+    diagnosis = diagnose(pool, target=target, same=options.same)
     if options.json:
         more = {"ranges": ranges, "decomposition": {**asdict(sets), "recommendation": recommendation(sets)}}
-        print(as_json({**asdict(found), **more}))
+        print(as_json({**asdict(diagnosis), **more}))
         return 0
     scaled = [f"scaled to 0..1     {_ranges(ranges)} (by their range in the file)"] if ranges else []
-    print(plain("\n\n".join([*scaled, diagnosis_text(found), decomposition_text(sets)])))
+    print(plain("\n\n".join([*scaled, diagnosis_text(diagnosis), decomposition_text(sets)])))
     return 0
 
 

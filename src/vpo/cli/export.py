@@ -26,14 +26,14 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "export",
         help="write a task's prompts and rewards for another trainer",
-        description="Write what a trainer elsewhere needs. `vpo train --engine verl` does this by itself.",
+        description="Write what a trainer elsewhere needs. `vpo train --engine verl` includes this.",
     )
     trainers = command.add_subparsers(title="trainers", required=True, metavar="TRAINER")
     verl = trainers.add_parser(
         "verl",
         help="Parquet files in verl's schema, and the settings of its reward function",
-        description="Write a folder: train.parquet, test.parquet where a split is named for it, and settings.json, by "
-        "which vpo.engines.verl.reward pays. Prints the settings to give to verl.",
+        description="Write a folder: train.parquet, test.parquet where a split is named for it, and settings.json, the "
+        "settings of vpo.engines.verl.reward. Prints the settings for verl.",
     )
     add_task(verl)
     add_task_settings(verl)
@@ -51,7 +51,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the folder, and print what verl is to be given."""
+    """Write the folder, and print the settings for verl."""
     from pathlib import Path
 
     from vpo.engines.verl.export import TEST, TRAIN, Export, write_export

@@ -15,7 +15,7 @@ Options = argparse.ArgumentParser | argparse._ArgumentGroup
 def add_fields(options: Options, settings: type, names: Sequence[str], shown: Mapping[str, str] = {}) -> None:
     """Add an option for each of some fields of a settings dataclass; `shown` replaces defaults in the help.
 
-    An option that is not given leaves nothing in the namespace: the default is the dataclass's business.
+    An option that is not given leaves nothing in the namespace: the default is in the dataclass.
     """
     types = get_type_hints(settings)
     by_name = {each.name: each for each in dataclasses.fields(settings)}

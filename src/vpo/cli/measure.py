@@ -24,7 +24,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure pools and print what was found."""
+    """Measure pools and print the measures."""
     from vpo.evaluation.compare import compare
     from vpo.evaluation.comparison_text import comparison_data, comparison_text
     from vpo.evaluation.pools import read_pool

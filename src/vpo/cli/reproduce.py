@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace, task: str) -> Plan:
-    """The plan of the task, with the options in place of its defaults."""
+    """The plan of the task, with the options over its defaults."""
     from vpo.training.plan import SETTINGS, plan_for
 
     settings = {name: value for name, value in vars(options).items() if name in SETTINGS}

@@ -26,17 +26,17 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Score the answers and print what was found; 1 if a reward abstained."""
+    """Score the answers and print the statistics; 1 if a reward abstained."""
     from vpo.rewards.checking import check, check_text
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = _say  # type: ignore[assignment]  # of its arguments only the first counts
-        found = check(options.rewards, options.answers)
-    print(as_json(found) if options.json else plain(check_text(found)))
-    return 1 if any(each["abstained"] for each in found["objectives"]) else 0
+        warnings.showwarning = _say  # type: ignore[assignment]  # only the message is used
+        statistics = check(options.rewards, options.answers)
+    print(as_json(statistics) if options.json else plain(check_text(statistics)))
+    return 1 if any(each["abstained"] for each in statistics["objectives"]) else 0
 
 
 def _say(message: Warning | str, *_: Any) -> None:
-    """Print why a reward abstains, without the place in our code where that was found out."""
+    """Print why a reward abstains, without the line of code that raised the warning."""
     print(plain(f"vpo: warning: {message}"), file=sys.stderr)

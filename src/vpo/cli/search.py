@@ -139,7 +139,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of `SearchConfig` that were given, but for the model."""
+    """The settings of `SearchConfig` but for the model."""
     return {
         **given_fields(options, SearchConfig),
         "task": task_name(options),

@@ -1,9 +1,7 @@
 """`vpo train`: train a policy on a task, in a run folder."""
 
 import argparse
-import shlex
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vpo.cli.arguments import (
     ROWS,
@@ -21,15 +19,11 @@ from vpo.cli.arguments import (
     task_settings,
 )
 from vpo.cli.fields import add_fields, given_fields
-from vpo.cli.output import as_json, plain
+from vpo.cli.train_report import report, report_verl
 from vpo.training.config import TrainConfig
 from vpo.util import processes
 from vpo.util.errors import InputError
 from vpo.util.row_files import SUFFIXES
-
-if TYPE_CHECKING:
-    from vpo.training.train import TrainResult
-    from vpo.training.verl_launch import LaunchResult
 
 GROUPS = {
     "how long, and how": (
@@ -104,10 +98,10 @@ def run(options: argparse.Namespace) -> int:
         processes.check_alone("vpo train --engine verl")
         from vpo.training.verl_launch import launch
 
-        return _report_verl(launch(config, out, **verl), json=options.json)
+        return report_verl(launch(config, out, **verl), json=options.json)
     from vpo.training.train import train
 
-    return _report(train(config, out), json=options.json)
+    return report(train(config, out), json=options.json)
 
 
 def _resume(options: argparse.Namespace) -> int:
@@ -127,12 +121,12 @@ def _resume(options: argparse.Namespace) -> int:
         processes.check_alone("vpo train --engine verl")
         from vpo.training.verl_launch import relaunch
 
-        return _report_verl(relaunch(run), json=options.json)
-    return _report(resume(folder), json=options.json)
+        return report_verl(relaunch(run), json=options.json)
+    return report(resume(folder), json=options.json)
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of a config: those of the file, and over them those of the options."""
+    """The settings of the config file, and over them those of the options."""
     from vpo.training.config import read_settings
 
     settings = read_settings(options.config) if options.config else {}
@@ -154,50 +148,6 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def _named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if name in options}
-
-
-def _report(result: "TrainResult", *, json: bool) -> int:
-    if processes.is_main():
-        _print(result, json=json)
-    processes.leave()
-    return 0 if result.finished else 130
-
-
-def _print(result: "TrainResult", *, json: bool) -> None:
-    folder = shlex.quote(str(result.run.folder))
-    config = result.run.config()
-    if json:
-        data = {
-            "run": str(result.run.folder),
-            "steps": result.steps,
-            "finished": result.finished,
-            "config": asdict(config),
-        }
-        print(as_json(data))
-    elif result.finished:
-        print(plain(f"{folder}: {result.steps} steps done, the model is in {folder}/model; next: vpo eval {folder}"))
-    else:
-        print(
-            plain(
-                f"{folder}: stopped after step {result.steps} of {config.steps}, with a checkpoint; continue with: "
-                f"{processes.command()} train --resume {folder}"
-            )
-        )
-
-
-def _report_verl(launched: "LaunchResult", *, json: bool) -> int:
-    from vpo.training.verl_launch import COMMAND, DATA
-
-    folder, code = launched.run.folder, launched.code
-    if json:
-        print(as_json({"run": str(folder), "command": launched.command, "code": code}))
-    elif code is None:
-        print(plain(f"{folder}: checked, and not launched; {folder / DATA / COMMAND} is the command"))
-    elif code == 0:
-        print(plain(f"{folder}: verl is done, and its checkpoints are in {launched.run.checkpoints}"))
-    else:
-        print(plain(f"{folder}: verl ended with code {code}; continue with: vpo train --resume {folder}"))
-    return 0 if not code else 1
 
 
 def _prompts_file(text: str) -> str:
