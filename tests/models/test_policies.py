@@ -15,7 +15,8 @@ from tests.engines.tiny import TEMPLATE, save_tiny_model
 from vpo import read_pool
 from vpo.cli.main import main
 from vpo.evaluation.evaluate import evaluate
-from vpo.models.build import BuildConfig, _encoded, build_maze
+from vpo.models.build import _encoded, build_maze
+from vpo.models.build_config import BuildConfig
 from vpo.models.generate import Sampling
 from vpo.models.locate import SHIPPED, embedded
 from vpo.models.maze import TRAINING_SEED, examples, make_tokenizer

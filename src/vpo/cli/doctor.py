@@ -5,11 +5,9 @@ import importlib.util
 import os
 import platform
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 
 from vpo.cli.arguments import Commands, add_json
 from vpo.cli.output import as_json
-from vpo.sandbox import ISOLATIONS, SAFE, unavailable_reason
 
 # Package → what it is for, how to install it.
 PACKAGES = {
@@ -53,6 +51,8 @@ def can_sandbox(findings: list[Finding]) -> bool:
 
 
 def _isolations() -> list[Finding]:
+    from vpo.sandbox import ISOLATIONS, SAFE, unavailable_reason
+
     findings = []
     for name in SAFE:
         isolation = ISOLATIONS[name]
@@ -75,6 +75,8 @@ def _device() -> Finding:
 
 
 def _package(name: str) -> Finding:
+    from importlib.metadata import PackageNotFoundError, version
+
     purpose, remedy = PACKAGES[name]
     try:
         return Finding("package", name, True, f"{version(name)}, for {purpose}")

@@ -5,7 +5,7 @@ import argparse
 from vpo.cli.arguments import Commands, add_json, add_out
 from vpo.cli.fields import add_fields, given_fields
 from vpo.cli.output import as_json
-from vpo.models.build import BuildConfig
+from vpo.models.build_config import BuildConfig
 from vpo.util.errors import InputError
 
 

@@ -15,7 +15,7 @@ from vpo.cli.arguments import (
     task_name,
     task_settings,
 )
-from vpo.models.serve import GENERATORS
+from vpo.training.config import GENERATORS
 
 
 def add(commands: Commands) -> None:

@@ -50,7 +50,5 @@ def _text(result: "TrainResult") -> str:
     folder = shlex.quote(str(result.run.folder))
     if result.finished:
         return f"{folder}: {result.steps} steps done, the model is in {folder}/model; next: vpo eval {folder}"
-    return (
-        f"{folder}: stopped after step {result.steps} of {result.run.config().steps}, with a checkpoint; continue with: "
-        f"{processes.command()} train --resume {folder}"
-    )
+    steps, resume = result.run.config().steps, f"{processes.command()} train --resume {folder}"
+    return f"{folder}: stopped after step {result.steps} of {steps}, with a checkpoint; continue with: {resume}"

@@ -2,40 +2,16 @@
 
 import multiprocessing
 import time
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from vpo.models.build_config import BuildConfig
 from vpo.models.maze import examples, make_model, make_tokenizer, prompt_format, shape_for
 from vpo.models.sft import Example, Schedule, encode, fine_tune
-from vpo.tasks.maze.generator import check_size
 from vpo.util.errors import InputError
 from vpo.util.files import new_folder
 from vpo.util.progress import progress
-from vpo.util.settings import check_settings, setting
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildConfig:
-    """Settings of a small maze policy that is built from nothing."""
-
-    size: int = setting(9, "width and height of the mazes")
-    mazes: int = setting(80_000, "mazes to learn from, four examples each", least=1)
-    steps: int = setting(8_000, "optimiser steps", least=1)
-    batch: int = setting(512, "examples in a step", least=1)
-    seed: int = setting(0, "random seed")
-    goals: bool = setting(False, "learn to read a weighting in the prompt too, for goal_conditioned")
-    width: int | None = setting(None, "width of the layers, a multiple of 32", shown="that of the embedded policy")
-
-    def __post_init__(self) -> None:
-        """Refuse values out of bounds, and a batch larger than the data."""
-        check_settings(self)
-        check_size(self.size)
-        if 4 * self.mazes < self.batch:
-            raise InputError(
-                f"batch must be at most {4 * self.mazes}, the examples of {self.mazes} mazes, not {self.batch}"
-            )
 
 
 def build_maze(out: str | Path, config: BuildConfig) -> dict[str, Any]:

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from vpo.models.build import BuildConfig, build_maze
+from vpo.models.build_config import BuildConfig
 from vpo.models.warmup import OWN, Warmup, warm_up
 from vpo.tasks import get as get_task
-from vpo.tasks.maze.generator import check_size
 from vpo.training.config import TrainConfig
 from vpo.util.errors import InputError
 from vpo.util.settings import setting, setting_like
@@ -69,6 +68,8 @@ class MazeStart:
 
     def __post_init__(self) -> None:
         """Check the size."""
+        from vpo.tasks.maze.generator import check_size  # the task is slow to import
+
         check_size(self.size)
 
     @property
@@ -88,6 +89,8 @@ class MazeStart:
 
     def make(self, folder: Path, answers: int) -> str:
         """The policy, built unless it is there. It learns sets of every size, so `answers` does not matter."""
+        from vpo.models.build import build_maze
+
         if self.model:
             return self.model
         if not folder.is_dir():
