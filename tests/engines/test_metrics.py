@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.engines.plugged import OBJECTIVES, reward_by, score
-from vpo.engines.metrics import Mean, ScoredBatch, metrics, names
+from vpo.engines.metrics import Mean, ScoredBatch, metric_names, metrics
 from vpo.engines.reward import reward_function
 
 
@@ -39,7 +39,7 @@ def test_problems_of_different_objectives_are_measured_each_in_its_own():
 def test_metrics_have_the_names_that_were_promised():
     logged = {}
     reward_by("vpo")(["p"], ["<answer_1>4</answer_1>"], log_metric=logged.__setitem__, solution=["4"])
-    assert set(logged) == {f"vpo/{name}" for name in names(OBJECTIVES)}
+    assert set(logged) == {f"vpo/{name}" for name in metric_names(OBJECTIVES)}
     unknown = {}
     reward = reward_function(score=lambda answer: None, objectives=OBJECTIVES)
     reward(["p"], ["<answer_1>4</answer_1>"], log_metric=unknown.__setitem__)

@@ -17,8 +17,8 @@ from vpo import advantages
 from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.engines.trl import grpo_config, reward_function
 from vpo.engines.verl.advantages import read_rollout, rollout_advantages
+from vpo.engines.verl.compatibility import ACTOR, check_stock, required_settings
 from vpo.engines.verl.export import Export, read_export, write_export
-from vpo.engines.verl.fitting import ACTOR, check_stock, fitting
 from vpo.engines.verl.reward import VerlReward
 from vpo.tasks.answers import write
 
@@ -83,7 +83,7 @@ def test_a_group_with_one_known_reward_has_no_advantage():
 def test_what_trainers_are_configured_with(tmp_path):
     config = grpo_config(Worst(), output_dir=str(tmp_path), num_generations=4)
     assert (config.scale_rewards, config.loss_type) == ("none", "dapo")
-    settings = fitting(Worst(), tmp_path, stock=True, longest=10)
+    settings = required_settings(Worst(), tmp_path, stock=True, longest=10)
     assert settings["algorithm.norm_adv_by_std_in_grpo"] is False
     assert settings[f"{ACTOR}.loss_agg_mode"] == "token-mean"
     check_stock(Worst())

@@ -21,7 +21,7 @@ from tests.engines.plugged import (
     reward_by,
     score,
 )
-from vpo.engines.metrics import names
+from vpo.engines.metrics import metric_names
 from vpo.engines.openrlhf import SampleGroup, agent, columns_of, sample_rewards
 from vpo.engines.reward import reward_function
 from vpo.methods import METHODS
@@ -39,7 +39,7 @@ def test_a_group_is_scored_together():
     assert all(type(reward) is np.float64 for reward in rewards)  # float32 would not do: see below
     assert rewards == reward_by("vpo")(["first"] * 4, completions("first", 2), solution=["4"] * 4)
     assert [output["scores"] for output in outputs] == rewards
-    assert all(set(output["extra_logs"]) == {f"vpo/{name}" for name in names(OBJECTIVES)} for output in outputs)
+    assert all(set(output["extra_logs"]) == {f"vpo/{name}" for name in metric_names(OBJECTIVES)} for output in outputs)
 
 
 def test_scores_are_no_advantages():

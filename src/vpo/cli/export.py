@@ -54,8 +54,8 @@ def run(options: argparse.Namespace) -> int:
     """Write the folder, and print the settings for verl."""
     from pathlib import Path
 
+    from vpo.engines.verl.compatibility import ROLLOUT, required_settings
     from vpo.engines.verl.export import TEST, TRAIN, Export, write_export
-    from vpo.engines.verl.fitting import ROLLOUT, fitting
     from vpo.methods import get as get_method
     from vpo.models.locate import absolute
     from vpo.models.prompt_format import MAX_TOKENS
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         "data.val_files": str(folder / (TEST if test else TRAIN)),
         "data.max_response_length": longest,
         f"{ROLLOUT}.n": config.group,
-        **fitting(method, folder, stock=options.stock, longest=longest),
+        **required_settings(method, folder, stock=options.stock, longest=longest),
     }
     rows = write_export(export, folder, train=config.split, test=test)
     lines = [f"{name}={hydra(value)}" for name, value in verl.items()]

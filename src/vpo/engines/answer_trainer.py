@@ -15,7 +15,7 @@ from trl import GRPOTrainer
 
 from vpo.engines.answer_tokens import answer_of_tokens
 from vpo.engines.caller import caller_of
-from vpo.engines.fitting import check
+from vpo.engines.compatibility import check
 from vpo.engines.reward import RewardFunction
 from vpo.engines.scorer import RewardResult
 from vpo.util.errors import InputError

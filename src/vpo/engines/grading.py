@@ -1,4 +1,4 @@
-"""How an engine reads and scores a completion: by a task, or by a score function of the user's."""
+"""How an engine reads and scores a completion: by a task, or by a user's score function."""
 
 import inspect
 import math
@@ -83,8 +83,8 @@ def _matrix(vectors: Sequence[Vector | None]) -> Floats | None:
     return None if None in vectors else np.asarray(vectors, dtype=np.float64)
 
 
-class OwnGrader(Grader):
-    """Scores by a function of the user's, which gets the columns that it has parameters for."""
+class FunctionGrader(Grader):
+    """Scores by a function of the user's, which is called with the columns that it has parameters for."""
 
     def __init__(self, function: ScoreFunction, objectives: tuple[str, ...]) -> None:
         """The function takes an answer and columns; `objectives` names the numbers that it returns."""

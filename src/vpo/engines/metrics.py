@@ -57,12 +57,12 @@ def merged(parts: Sequence[dict[str, Mean]]) -> dict[str, Mean]:
     return result
 
 
-def exists(answers: Answers) -> list[bool]:
-    """The mask of a completion: which answers are not missing."""
+def answer_mask(answers: Answers) -> list[bool]:
+    """Which answers of a completion are not missing."""
     return [answer is not None for answer in answers]
 
 
-def names(objectives: Sequence[str]) -> list[str]:
+def metric_names(objectives: Sequence[str]) -> list[str]:
     """The names of all that `metrics` may return."""
     first = ["parse_rate", "unknown", "set_reward", "target", *(f"objective/{name}" for name in objectives)]
     return [*first, "diversity", "groups_without_spread"]
@@ -78,11 +78,11 @@ def metrics(batch: ScoredBatch, objectives: Sequence[str], target: Callable[[int
         target: from the number of objectives to w*.
     """
     known = [
-        (vectors, exists(answers))
+        (vectors, answer_mask(answers))
         for vectors, answers in zip(batch.vectors, batch.parsed, strict=True)
         if vectors is not None
     ]
-    parsed = [each for answers in batch.parsed for each in exists(answers)]
+    parsed = [each for answers in batch.parsed for each in answer_mask(answers)]
     result = {"parse_rate": mean(parsed), "unknown": Mean(len(batch.vectors) - len(known), 0)}
     if not known:
         return result

@@ -19,6 +19,7 @@ together, and methods that look at the whole group have it.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -26,10 +27,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from vpo.engines.caller import Caller
-from vpo.engines.fitting import check_one_reward
-from vpo.engines.metrics import names
+from vpo.engines.compatibility import check_one_reward
+from vpo.engines.metrics import metric_names
 from vpo.engines.reward import RewardFunction
-from vpo.engines.unknown import with_group_mean
+from vpo.engines.unknown_rewards import with_group_mean
 from vpo.util.errors import InputError
 
 # What OpenRLHF keeps of a sample: its tokens and its reward.
@@ -68,14 +69,8 @@ def agent(reward: RewardFunction) -> type[Any]:
             # All samples of a prompt, and no others, are started with the same object.
             group = self.groups.get(id(sampling_params))
             if group is None:
-                step = next(self.steps)
-
-                def add_rewards(outputs: Sequence[Output]) -> None:
-                    texts = [completion_text(output, hf_tokenizer) for output in outputs]
-                    for output, fields in zip(outputs, sample_rewards(reward, prompt, label, texts, step), strict=True):
-                        output.update(fields)
-
-                group = self.groups[id(sampling_params)] = SampleGroup(add_rewards, sampling_params)
+                score = partial(add_rewards, reward, hf_tokenizer, prompt, label, next(self.steps))
+                group = self.groups[id(sampling_params)] = SampleGroup(score, sampling_params)
             sample = super().execute(prompt, label, sampling_params, max_length, hf_tokenizer, llm_engine, images)
             return await group.add(sample)
 
@@ -109,6 +104,15 @@ class SampleGroup:
         return output
 
 
+def add_rewards(
+    reward: RewardFunction, tokenizer: Any, prompt: str, label: Any, step: int, outputs: Sequence[Output]
+) -> None:
+    """Score the outputs of a group, and add the fields of `sample_rewards` to each."""
+    texts = [completion_text(output, tokenizer) for output in outputs]
+    for output, fields in zip(outputs, sample_rewards(reward, prompt, label, texts, step), strict=True):
+        output.update(fields)
+
+
 def completion_text(output: Output, tokenizer: Any) -> str:
     """The text of a completion without its prompt, whose instruction holds answer tags too."""
     ((start, stop),) = output["action_ranges"]
@@ -137,7 +141,7 @@ def sample_rewards(
     rows = [{**columns_of(label), "prompt": prompt} for _ in texts]
     result = reward.score(rows, texts, caller=Caller(step=step))
     # OpenRLHF needs the same names of every sample, known or not.
-    logs = {f"vpo/{name}": 0.0 for name in names(reward.objectives)} | result.metrics
+    logs = {f"vpo/{name}": 0.0 for name in metric_names(reward.objectives)} | result.metrics
     rewards = with_group_mean(result.rewards)
     # Dynamic filtering compares the mean of a group's scores with bounds, and that of advantages is always 0.
     scores = [logs["vpo/target"]] * size if method.whole_group else rewards

@@ -9,8 +9,8 @@ import numpy as np
 from vpo.core.arrays import as_array
 from vpo.core.checks import as_integer, check_weights
 from vpo.engines.caller import Caller, caller_of, trainer_of
-from vpo.engines.fitting import check, check_stock_trainer
-from vpo.engines.grading import Grader, OwnGrader, ScoreFunction, TaskGrader
+from vpo.engines.compatibility import check, check_stock_trainer
+from vpo.engines.grading import FunctionGrader, Grader, ScoreFunction, TaskGrader
 from vpo.engines.rows import rows_of
 from vpo.engines.scorer import RewardScorer
 from vpo.methods import Method, get
@@ -102,7 +102,7 @@ def reward_function(
         if not objectives:
             raise InputError("objectives must be given with score: the names of the numbers that it returns")
         names = tuple(objectives)
-        grader, weights = OwnGrader(score, names), (1 / len(names),) * len(names)
+        grader, weights = FunctionGrader(score, names), (1 / len(names),) * len(names)
     target_D = np.asarray(weights if target is None else as_array(target, "target"), dtype=np.float64)
     if target_D.shape != (len(names),):
         raise InputError(f"target must hold one weight for each of {len(names)} objectives, not shape {target_D.shape}")

@@ -1,4 +1,4 @@
-"""What a trainer hands over to be scored: rows of its data set, and completions."""
+"""Rows of a data set with their completions: as trainers pass them, grouped by problem, and as processes share them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,10 +9,15 @@ from vpo.engines.prompts import DEPLOYED
 from vpo.util.grouping import group_by
 
 
-class Slice(NamedTuple):
-    """The part of a batch that one process has: rows, texts, answers and scores of its completions.
+class ScoredRows(NamedTuple):
+    """Scored completions, of one process or of all.
 
-    `truncated` says which reached the longest length; it is empty where that is not known.
+    Attributes:
+        rows: of the data set, one per completion.
+        texts: the completions.
+        parsed: their answers.
+        vectors: their scores, (M, D) each; None where they are not known.
+        truncated: which completions reached the longest length; empty where that is not known.
     """
 
     rows: list[dict[str, Any]]
@@ -22,15 +27,15 @@ class Slice(NamedTuple):
     truncated: list[bool]
 
     @classmethod
-    def joined(cls, slices: Sequence["Slice"]) -> "Slice":
-        """The slices of all processes as one."""
-        return cls(*([each for part in parts for each in part] for parts in zip(*slices, strict=True)))
+    def joined(cls, parts: Sequence["ScoredRows"]) -> "ScoredRows":
+        """The parts of all processes as one."""
+        return cls(*([each for values in column for each in values] for column in zip(*parts, strict=True)))
 
-    def without_texts(self) -> "Slice":
+    def without_texts(self) -> "ScoredRows":
         """What the other processes need: the scores, which answers exist, and which problem each row is about."""
         rows = [{"problem": key_of(row), **({DEPLOYED: row[DEPLOYED]} if DEPLOYED in row else {})} for row in self.rows]
         parsed: list[Answers] = [[None if answer is None else "" for answer in answers] for answers in self.parsed]
-        return Slice(rows, [], parsed, self.vectors, self.truncated)
+        return ScoredRows(rows, [], parsed, self.vectors, self.truncated)
 
 
 def rows_of(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[dict[str, Any]]:

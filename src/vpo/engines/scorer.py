@@ -16,9 +16,9 @@ from vpo.engines.alarms import Alarms
 from vpo.engines.caller import Caller
 from vpo.engines.grading import Grader
 from vpo.engines.grouped import GroupedBatch, RolloutGroup
-from vpo.engines.metrics import Mean, ScoredBatch, exists, mean, merged, metrics
+from vpo.engines.metrics import Mean, ScoredBatch, answer_mask, mean, merged, metrics
 from vpo.engines.prompts import DEPLOYED
-from vpo.engines.rows import Slice, group_indices, key_of, text_of
+from vpo.engines.rows import ScoredRows, group_indices, key_of, text_of
 from vpo.methods import Group, Method
 from vpo.util.errors import InputError
 from vpo.util.grouping import group_by
@@ -92,12 +92,12 @@ class RewardScorer:
         size = caller.group_size or self.group or 0
         # Whole groups need nothing of the other processes.
         alone = not several or (size > 0 and len(rows) % size == 0 and not self.method.whole_batch)
-        slices = [own] if alone else gathered(own.without_texts())
+        parts = [own] if alone else gathered(own.without_texts())
         with joined():
-            everything = Slice.joined(slices)
+            everything = ScoredRows.joined(parts)
             rewards, advantages = self._rewards(everything, size, caller.step)
             means = self._means(everything, rewards, size)
-            start = 0 if alone else sum(len(each.rows) for each in slices[: caller.process_index])
+            start = 0 if alone else sum(len(each.rows) for each in parts[: caller.process_index])
             mine = slice(start, start + len(rows))
             batch = ScoredBatch(own.parsed, own.vectors, rewards[mine], group_indices(own.rows, size))
             if self.observer is not None:
@@ -111,7 +111,7 @@ class RewardScorer:
         return RewardResult(rewards[mine], None if advantages is None else advantages[mine], logged, batch)
 
     def observed_by(self, observer: Observer) -> Self:
-        """The same with an observer."""
+        """A copy with an observer."""
         return replace(self, observer=observer)
 
     def prompt_weighting(self, problem: str) -> list[float] | None:
@@ -139,7 +139,7 @@ class RewardScorer:
         completions: Sequence[Any],
         completion_ids: Sequence[Sequence[int]],
         caller: Caller,
-    ) -> Slice:
+    ) -> ScoredRows:
         """The completions of this process, read and scored."""
         texts = [text_of(completion) for completion in completions]
         parsed = [self.grader.parse(text, self.method.answers) for text in texts]
@@ -147,9 +147,9 @@ class RewardScorer:
         self.alarms.check_scores(vectors)
         longest = caller.max_completion_length
         truncated = [] if longest is None else [len(ids) >= longest for ids in completion_ids]
-        return Slice([dict(row) for row in rows], texts, parsed, vectors, truncated)
+        return ScoredRows([dict(row) for row in rows], texts, parsed, vectors, truncated)
 
-    def _rewards(self, scored: Slice, size: int, step: int) -> tuple[list[float | None], Floats | None]:
+    def _rewards(self, scored: ScoredRows, size: int, step: int) -> tuple[list[float | None], Floats | None]:
         """The reward of each completion, and with `per_answer` the advantage of each answer, (B, M)."""
         step = 0 if self.method.target_in_prompt else step  # the prompts were written before the first step
         if not (self.method.whole_group or self.method.per_answer):
@@ -160,7 +160,7 @@ class RewardScorer:
             RolloutGroup(indices, key_of(scored.rows[indices[0]]), self._states_target(scored.rows[indices[0]]))
             for indices in group_indices(scored.rows, size)
         ]
-        masks = [exists(answers) for answers in scored.parsed]
+        masks = [answer_mask(answers) for answers in scored.parsed]
         grouped = GroupedBatch.of(
             scored.vectors,
             masks,
@@ -180,7 +180,7 @@ class RewardScorer:
         pairs = zip(advantages.tolist(), scored.vectors, strict=True)
         return [None if vectors is None else advantage for advantage, vectors in pairs], None
 
-    def _rewards_of_rollouts(self, scored: Slice, step: int) -> list[float | None]:
+    def _rewards_of_rollouts(self, scored: ScoredRows, step: int) -> list[float | None]:
         """The reward of each completion, which depends on that completion alone: all of one shape in one call."""
         keys = [key_of(row) if self.method.draws_weightings else "" for row in scored.rows]
         known = [(index, vectors) for index, vectors in enumerate(scored.vectors) if vectors is not None]
@@ -189,7 +189,7 @@ class RewardScorer:
         for (key, states_target, (_, dimensions)), members in alike.items():
             indices = [index for index, _ in members]
             rewards_GMD = np.stack([vectors_MD for _, vectors_MD in members])
-            mask_GM = np.asarray([exists(scored.parsed[index]) for index in indices])
+            mask_GM = np.asarray([answer_mask(scored.parsed[index]) for index in indices])
             target_D = self.target_of(dimensions)
             stated_D = target_D if states_target else None
             group = Group(rewards_GMD, mask_GM, target_D, (self.seed, step, key), stated_D)
@@ -197,7 +197,7 @@ class RewardScorer:
                 rewards[index] = reward
         return rewards
 
-    def _means(self, scored: Slice, rewards: list[float | None], size: int) -> dict[str, Mean]:
+    def _means(self, scored: ScoredRows, rewards: list[float | None], size: int) -> dict[str, Mean]:
         batch = ScoredBatch(scored.parsed, scored.vectors, rewards, group_indices(scored.rows, size))
         means = metrics(batch, self.objectives, self.target_of)
         return {**means, "truncated": mean(scored.truncated)} if scored.truncated else means

@@ -18,11 +18,11 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from vpo.engines.caller import Caller
-from vpo.engines.fitting import check, check_one_reward
-from vpo.engines.metrics import names
+from vpo.engines.compatibility import check, check_one_reward
+from vpo.engines.metrics import metric_names
 from vpo.engines.reward import RewardFunction
 from vpo.engines.rows import group_indices, rows_of
-from vpo.engines.unknown import with_group_mean
+from vpo.engines.unknown_rewards import with_group_mean
 from vpo.util.errors import InputError
 
 SwiftFunction: TypeAlias = Callable[..., Sequence[float | None]]
@@ -35,7 +35,7 @@ def register(reward: RewardFunction) -> None:
 
     plugin = SwiftPlugin(reward)
     orms["vpo"] = plugin.reward_function
-    for name in names(reward.objectives):
+    for name in metric_names(reward.objectives):
         orms[f"vpo/{name}"] = partial(plugin.metric_function, f"vpo/{name}")
 
 

@@ -13,7 +13,7 @@ or give the whole set one reward: ``get("vpo_anchored", anchor=0.9)``.
 
 from typing import TYPE_CHECKING, Any
 
-from vpo.engines.fitting import check, check_method, fitting
+from vpo.engines.compatibility import check, check_method, required_settings
 from vpo.engines.prompts import ask_for, task_dataset
 from vpo.engines.reward import RewardFunction, reward_function
 from vpo.methods import Method, get
@@ -37,7 +37,7 @@ def grpo_config(method: "str | Method | RewardFunction", **settings: Any) -> "GR
     reward = method if isinstance(method, RewardFunction) else None
     chosen = method.method if isinstance(method, RewardFunction) else get(method)
     settings.setdefault("max_completion_length", settings.pop("max_tokens", 256) * chosen.answers)
-    for name, value in fitting(chosen).items():
+    for name, value in required_settings(chosen).items():
         settings.setdefault(name, value)
     if reward and reward.group is not None:
         settings.setdefault("num_generations", reward.group)

@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from vpo.engines.fitting import check_one_reward
+from vpo.engines.compatibility import check_one_reward
 from vpo.engines.reward import RewardFunction
 from vpo.engines.scorer import RewardResult
 from vpo.util.errors import InputError

@@ -104,5 +104,5 @@ class Method:
         return z_score(rewards) if self.normalize_by_std else centre(rewards)
 
     def rescale_batch(self, advantages: Array) -> Array:
-        """Rescale the advantages of all known rollouts of a batch, (any,). Most methods change nothing."""
+        """Rescale the advantages of all known rollouts of a batch, one after the other. Most methods change nothing."""
         return advantages

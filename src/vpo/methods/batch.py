@@ -1,4 +1,4 @@
-"""A batch of groups, out of arguments that are checked: rewards, target, mask, valid."""
+"""The arguments of `vpo.advantages`, checked and split into groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,12 +52,13 @@ class Batch:
         weightings: dict[tuple[int, int], Array] = {}
         for p, rewards_GMD in enumerate(arrays):
             known_G = _known_rollouts(valids[p], f"valid[{p}]", rewards_GMD)
-            rewards_mask = _known_rewards(rewards_GMD, f"rewards[{p}]", masks[p], f"mask[{p}]", known_G)
+            known_GMD, mask_GM = _known_rewards(rewards_GMD, f"rewards[{p}]", masks[p], f"mask[{p}]", known_G)
             which = id(targets[p]), shape(rewards_GMD)[-1]
             if which not in weightings:  # most often one serves all
                 name = "target" if targets[p] is target else f"target[{p}]"
                 weightings[which] = _target(targets[p], name, rewards_GMD)
-            groups.append(Group(*rewards_mask, weightings[which], (*key, p if names[p] is None else names[p])))
+            problem = p if names[p] is None else names[p]
+            groups.append(Group(known_GMD, mask_GM, weightings[which], (*key, problem)))
             known.append(known_G)
         answers = max(shape(rewards_GMD)[1] for rewards_GMD in arrays)
         return cls(tuple(groups), namespace(arrays[0]).stack(known), arrays[0], answers)

@@ -12,6 +12,8 @@ from vpo.methods.batch import Batch
 from vpo.methods.registry import get
 from vpo.util.errors import InputError
 
+_WARNED: set[str] = set()  # names of methods
+
 
 def advantages(
     method: str | Method,
@@ -86,6 +88,3 @@ def warn_single_answer(method: Method, answers: int) -> None:
             "train for variety",
             stacklevel=3,
         )
-
-
-_WARNED: set[str] = set()

@@ -9,8 +9,7 @@ from typing import Any
 from vpo.models.build_config import BuildConfig
 from vpo.models.maze import examples, make_model, make_tokenizer, prompt_format, shape_for
 from vpo.models.sft import Example, Schedule, encode, fine_tune
-from vpo.util.errors import InputError
-from vpo.util.files import new_folder
+from vpo.util.files import check_new, new_folder
 from vpo.util.progress import progress
 
 
@@ -25,8 +24,7 @@ def build_maze(out: str | Path, config: BuildConfig) -> dict[str, Any]:
 
     size, goals = config.size, config.goals
     shape = shape_for(size, config.width)
-    if Path(out).exists():
-        raise InputError(f"{out} exists: choose another folder")
+    check_new(out)
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     set_seed(config.seed)
     started = time.perf_counter()

@@ -20,7 +20,7 @@ from vpo.models.sft import Example, Schedule, encode, fine_tune
 from vpo.tasks import Task
 from vpo.tasks.answers import duplicates, write
 from vpo.util.errors import InputError
-from vpo.util.files import disk_full, new_folder
+from vpo.util.files import check_new, disk_full, new_folder
 from vpo.util.settings import SEEDS, check_settings, setting
 
 DEMONSTRATIONS, OWN = "demonstrations", "own"  # sources
@@ -78,8 +78,7 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
 
     start = locate(model, task_name, settings).resolve(answers=warmup.answers, max_tokens=warmup.max_tokens)
     task, out = start.task, Path(out)
-    if out.exists():
-        raise InputError(f"{out} exists: choose another folder")
+    check_new(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     problems = _some(task, "train", warmup.set_problems, warmup.seed)
     policy = load(start.path, precision="float32")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from vpo.engines.verl.compatibility import is_stock
 from vpo.engines.verl.export import TRAIN, Export, write_export
-from vpo.engines.verl.fitting import is_stock
 from vpo.engines.verl.versions import NEEDED, RANGES, check_versions
 from vpo.methods import get as get_method
 from vpo.training import runs

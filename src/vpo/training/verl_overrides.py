@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from vpo.engines.verl.compatibility import ACTOR, MODEL, ROLLOUT, bare, check_user_settings, is_stock, required_settings
 from vpo.engines.verl.export import TRAIN
-from vpo.engines.verl.fitting import ACTOR, MODEL, ROLLOUT, bare, check_own, fitting, is_stock
 from vpo.methods import Method
 from vpo.models.locate import absolute
 from vpo.training.config import TrainConfig
@@ -76,9 +76,9 @@ def overrides(
         )
     assert config.max_tokens is not None  # `resolve` has chosen it
     longest = config.max_tokens * method.answers
-    fixed = fitting(method, data, stock=is_stock(config.trainer), longest=longest)
-    check_own(config.trainer, method, fixed, RENAMED)
-    settings = {**_defaults(config, data), **_run_settings(config, model, data, checkpoints, longest), **fixed}
+    required = required_settings(method, data, stock=is_stock(config.trainer), longest=longest)
+    check_user_settings(config.trainer, method, required, RENAMED)
+    settings = {**_defaults(config, data), **_run_settings(config, model, data, checkpoints, longest), **required}
     set_by_user = {bare(name) for name in config.trainer}
     arguments = [f"{name}={hydra(value)}" for name, value in settings.items() if bare(name) not in set_by_user]
     return arguments + [_user_argument(name, value) for name, value in config.trainer.items()]

@@ -49,7 +49,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise
 
 
-def check_new(path: str | Path, hint: str = "choose another --out") -> None:
+def check_new(path: str | Path, hint: str = "choose another folder") -> None:
     """Raise where a path exists: nothing is overwritten."""
     if Path(path).exists():
         raise InputError(f"{path} exists: {hint}")

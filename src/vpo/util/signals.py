@@ -1,4 +1,4 @@
-"""Signal handlers for a while."""
+"""Temporary signal handlers."""
 
 import signal
 import threading

@@ -22,8 +22,8 @@ from tests.engines.verl.generating import Writer
 from vpo.cli.main import main
 from vpo.engines.answer_tokens import answer_of_tokens
 from vpo.engines.verl.check import check_reward, compose
+from vpo.engines.verl.compatibility import required_settings
 from vpo.engines.verl.export import TRAIN
-from vpo.engines.verl.fitting import fitting
 from vpo.engines.verl.reward import VerlReward
 from vpo.training.verl_overrides import hydra
 
@@ -36,7 +36,7 @@ LONGEST = 96
 def config_of(export, folder, *own):
     """Return verl's config of an exported folder, with as few processes as there can be."""
     settings = {
-        **fitting(export.method, folder, stock=export.stock, longest=LONGEST),
+        **required_settings(export.method, folder, stock=export.stock, longest=LONGEST),
         "actor_rollout_ref.model.path": MODEL,
         "actor_rollout_ref.rollout.name": "vllm",
         "actor_rollout_ref.rollout.n": GROUP,

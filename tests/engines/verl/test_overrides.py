@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vpo.engines.verl.fitting import check_stock
+from vpo.engines.verl.compatibility import check_stock
 from vpo.methods import METHODS, get
 from vpo.training.config import TrainConfig
 from vpo.training.verl_overrides import hydra, overrides

@@ -53,7 +53,7 @@ def rollout_advantages(reward: RewardScorer, rollouts: Sequence[Rollout], size: 
     grouped = GroupedBatch.of(
         [rollout.vectors for rollout in rollouts],
         [rollout.mask for rollout in rollouts],
-        [RolloutGroup(indices, rollouts[indices[0]].problem) for indices in group_indices(rollouts)],
+        [RolloutGroup(indices, rollouts[indices[0]].problem) for indices in _groups(rollouts)],
         size=size,
         target_of=reward.target_of,
         seed=reward.seed,
@@ -71,12 +71,12 @@ def rollout_metrics(reward: RewardScorer, rollouts: Sequence[Rollout]) -> dict[s
         parsed=[["" if exists else None for exists in each.mask] for each in rollouts],
         vectors=[each.vectors for each in rollouts],
         rewards=[None if each.vectors is None else each.score for each in rollouts],
-        groups=group_indices(rollouts),
+        groups=_groups(rollouts),
     )
     means = metrics(batch, reward.objectives, reward.target_of)
     return {f"vpo/{name}": each.value for name, each in means.items()}
 
 
-def group_indices(rollouts: Sequence[Rollout]) -> list[list[int]]:
-    """The indices of the rollouts of each group."""
+def _groups(rollouts: Sequence[Rollout]) -> list[list[int]]:
+    """The indices of the rollouts of each prompt."""
     return list(group_by(range(len(rollouts)), lambda index: rollouts[index].group).values())

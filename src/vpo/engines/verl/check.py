@@ -12,8 +12,8 @@ import sys
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from typing import Any
 
+from vpo.engines.verl.compatibility import MODE
 from vpo.engines.verl.export import check_parquet
-from vpo.engines.verl.fitting import MODE
 from vpo.engines.verl.versions import NEEDED, RANGES, check_versions
 from vpo.util.errors import InputError, one_line
 
@@ -101,9 +101,9 @@ def check_reward(config: Any) -> dict[str, float]:
             if rows is None:
                 raise InputError(f"{path}: the file holds no rows")
             (row,) = rows.to_pylist()
-            known = {"data_source": row["data_source"], "ground_truth": row["reward_model"]["ground_truth"]}
+            arguments = {"data_source": row["data_source"], "ground_truth": row["reward_model"]["ground_truth"]}
             try:
-                scores[path] = function(solution_str="", extra_info=row["extra_info"], **known)["score"]
+                scores[path] = function(solution_str="", extra_info=row["extra_info"], **arguments)["score"]
             except InputError as error:
                 raise InputError(f"{path}: its first row cannot be scored ({error})") from None
     return scores

@@ -14,7 +14,7 @@ from vpo.methods import get as get_method
 from vpo.tasks import Task, find
 from vpo.tasks import get as get_task
 from vpo.util.errors import InputError
-from vpo.util.files import new_folder, write_json
+from vpo.util.files import check_new, new_folder, write_json
 from vpo.util.row_files import write_rows
 
 SETTINGS = "settings.json"
@@ -86,11 +86,10 @@ def write_export(export: Export, folder: str | Path, *, train: str, test: str | 
         test: the split that verl validates on; None for no validation.
     """
     path = Path(folder)
-    if path.exists():
-        raise InputError(f"{folder} exists: choose another folder")
-    files = {TRAIN: rows_of(export, train, evaluation=False)}
+    check_new(path)
+    files = {TRAIN: verl_rows(export, train, evaluation=False)}
     if test is not None:
-        files[TEST] = rows_of(export, test, evaluation=True)
+        files[TEST] = verl_rows(export, test, evaluation=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     with new_folder(path) as temporary:
         for name, rows in files.items():
@@ -99,7 +98,7 @@ def write_export(export: Export, folder: str | Path, *, train: str, test: str | 
     return {name: len(rows) for name, rows in files.items()}
 
 
-def rows_of(export: Export, split: str, *, evaluation: bool) -> list[dict[str, Any]]:
+def verl_rows(export: Export, split: str, *, evaluation: bool) -> list[dict[str, Any]]:
     """A row in verl's schema for each problem of a split. Structs have the same fields in every row."""
     reward, name = export.reward(split), find(export.task).name
     return [

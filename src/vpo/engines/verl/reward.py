@@ -19,7 +19,7 @@ import numpy as np
 
 from vpo.core.set_reward import set_reward
 from vpo.core.types import Floats
-from vpo.engines.metrics import exists
+from vpo.engines.metrics import answer_mask
 from vpo.engines.prompts import DEPLOYED
 from vpo.engines.scorer import RewardScorer
 from vpo.engines.verl.export import Export, read_export
@@ -71,7 +71,7 @@ class VerlReward:
         """
         scorer = self._scorer(split)
         answers = scorer.grader.parse(text, scorer.method.answers)
-        mask = exists(answers)
+        mask = answer_mask(answers)
         (vectors_MD,) = scorer.grader.score([{"problem": problem}], [answers])
         texts = {"problem": problem, "vectors": "null"}
         numbers: dict[str, Any] = {"score": 0.0, "known": 0.0, "parse_rate": float(np.mean(mask))}

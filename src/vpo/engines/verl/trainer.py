@@ -15,8 +15,8 @@ from verl.workers.utils.padding import response_to_nested
 
 from vpo.engines.answer_tokens import answer_of_tokens
 from vpo.engines.verl.advantages import read_rollout, rollout_advantages, rollout_metrics
+from vpo.engines.verl.compatibility import MODE
 from vpo.engines.verl.export import read_export
-from vpo.engines.verl.fitting import MODE
 
 
 @register_trainer(MODE)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from vpo.engines.scorer import RewardScorer
 
 
-def fitting(method: Method) -> dict[str, str]:
+def required_settings(method: Method) -> dict[str, str]:
     """The settings of `GRPOConfig` that a method must have."""
     settings = {
         "multi_objective_aggregation": "sum_then_normalize",  # the other ignores scale_rewards
@@ -39,7 +39,7 @@ def check(reward: "RewardScorer", args: "GRPOConfig") -> None:
 
 def check_method(method: Method, args: "GRPOConfig") -> None:
     """Refuse a config that does not fit a method, with the setting to change."""
-    for name, value in fitting(method).items():
+    for name, value in required_settings(method).items():
         if getattr(args, name) != value:
             raise InputError(f"{name} must be {value!r} for {method.name}, not {getattr(args, name)!r}")
     method.check_group_size(args.num_generations)

@@ -9,7 +9,7 @@ pytest.importorskip("trl")
 
 
 from tests.engines.letters import letters, own_reward
-from vpo.engines.fitting import check_one_reward
+from vpo.engines.compatibility import check_one_reward
 from vpo.engines.trl import check, grpo_config, reward_function
 from vpo.methods import METHODS, get
 from vpo.tasks.maze import MazeTask

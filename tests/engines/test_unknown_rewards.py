@@ -1,6 +1,6 @@
 """Unknown rewards for trainers that have none."""
 
-from vpo.engines.unknown import with_group_mean
+from vpo.engines.unknown_rewards import with_group_mean
 
 
 def test_unknown_rewards_get_the_mean_of_the_others():

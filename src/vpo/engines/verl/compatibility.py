@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vpo.engines.fitting import single_reward_hint
+from vpo.engines.compatibility import single_reward_hint
 from vpo.methods import Method
 from vpo.util.errors import InputError
 
@@ -17,7 +17,6 @@ FUNCTION = "reward.custom_reward_function"
 
 # Settings of other versions, which verl 0.9 silently drops.
 DROPPED = ("custom_reward_function", "reward_model.reward_manager")
-
 
 # What verl calls the losses of TRL: how the terms of tokens are summed up.
 LOSSES = {"grpo": "seq-mean-token-mean", "dapo": "token-mean", "dr_grpo": "seq-mean-token-sum-norm"}
@@ -42,7 +41,7 @@ def check_stock(method: Method) -> None:
         )
 
 
-def fitting(method: Method, folder: Path, *, stock: bool, longest: int) -> dict[str, Any]:
+def required_settings(method: Method, folder: Path, *, stock: bool, longest: int) -> dict[str, Any]:
     """The settings of verl that a method must have.
 
     Args:
@@ -77,31 +76,33 @@ def fitting(method: Method, folder: Path, *, stock: bool, longest: int) -> dict[
     return settings
 
 
-def is_stock(own: Mapping[str, Any]) -> bool:
+def is_stock(settings: Mapping[str, Any]) -> bool:
     """Whether a user's settings of verl choose one of its own trainers."""
-    mode = own.get(TRAINER, MODE)
+    mode = settings.get(TRAINER, MODE)
     if mode not in (MODE, *STOCK):
         raise InputError(f"{TRAINER} must be one of {MODE}, {', '.join(STOCK)}, not {mode!r}")
     return bool(mode != MODE)
 
 
-def check_own(own: Mapping[str, Any], method: Method, fixed: Mapping[str, Any], ours: Mapping[str, str]) -> None:
-    """Refuse settings of a user's that the method fixes, that the run names itself, or that verl drops.
+def check_user_settings(
+    settings: Mapping[str, Any], method: Method, required: Mapping[str, Any], renamed: Mapping[str, str]
+) -> None:
+    """Refuse settings of a user's that the method requires otherwise, that `TrainConfig` has, or that verl drops.
 
     Args:
-        own: the user's.
+        settings: the user's.
         method: the method.
-        fixed: what it must have.
-        ours: settings of verl that have a name of their own in `TrainConfig`, and that name.
+        required: its `required_settings`.
+        renamed: settings of verl that `TrainConfig` has under another name → that name.
     """
-    needed = {bare(name): value for name, value in fixed.items()}
-    for key, value in own.items():
+    needed = {bare(name): value for name, value in required.items()}
+    for key, value in settings.items():
         name = bare(key)
         for old in DROPPED:
             if name == old or name.startswith(f"{old}."):
                 raise InputError(f"{name} is a setting of an older verl, which 0.9 silently drops: remove it")
-        if name in ours:
-            raise InputError(f"set {ours[name]} of the run, not {name} of verl")
+        if name in renamed:
+            raise InputError(f"set {renamed[name]} of the run, not {name} of verl")
         if name in needed and (value != needed[name] or key.startswith("~")):
             raise InputError(f"{name} must be {needed[name]!r} for {method.name}, not {value!r}")
 
