@@ -11,7 +11,7 @@ from random import Random
 
 from vpo.sandbox import Limits, Sandbox
 from vpo.tasks.code import CodeTask
-from vpo.tasks.code.running import Submission, judge
+from vpo.tasks.code.running import Submission, grade
 
 LIMITS = Limits(test_seconds=2, seconds=20)
 SWAPS: dict[type, type] = {
@@ -71,10 +71,10 @@ def survivors(path: str, count: int, seed: int) -> tuple[int, list[dict[str, str
             mutants.append((problem, *changed))
     submissions = [Submission(problem, source, (*problem.checks, *problem.hidden)) for problem, source, _ in mutants]
     with Sandbox(limits=LIMITS) as sandbox:
-        judged = judge(sandbox, submissions)
+        graded = grade(sandbox, submissions)
     alive = [
         {"problem": problem.id, "change": line}
-        for (problem, _, line), each in zip(mutants, judged, strict=True)
+        for (problem, _, line), each in zip(mutants, graded, strict=True)
         if all(verdict.passed for verdict in each)
     ]
     return len(mutants), alive

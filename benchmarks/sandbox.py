@@ -61,13 +61,13 @@ def unprotected_seconds(jobs: Jobs) -> float:
 
 
 def sandboxed_seconds(sandbox: Sandbox, jobs: Jobs) -> float:
-    """Seconds that judging takes. Prints the tests that solutions do not pass."""
+    """Seconds that grading takes. Prints the tests that solutions do not pass."""
     began = time.perf_counter()
-    judged = sandbox.judge_many(jobs)
+    graded = sandbox.grade_many(jobs)
     spent = time.perf_counter() - began
     wrong = [
         (program.entry, verdict)
-        for (program, _), verdicts in zip(jobs, judged, strict=True)
+        for (program, _), verdicts in zip(jobs, graded, strict=True)
         for verdict in verdicts
         if program is not LOOP and not verdict.passed
     ]

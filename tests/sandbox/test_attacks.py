@@ -72,7 +72,7 @@ def test_a_sandbox_withstands(attack, isolation, world, monkeypatch):
     # Attacks on time have a short time limit of their own. The others must not time out on a loaded machine.
     limits = Limits(**{"test_seconds": 60.0, "seconds": 120.0, "memory_mb": 256, **attack.limits})
     with Sandbox(limits=limits, isolation=isolation) as box:
-        hostile, good = box.judge_many([(program, [Case(inputs, expected)]), (GOOD, CASES)])
+        hostile, good = box.grade_many([(program, [Case(inputs, expected)]), (GOOD, CASES)])
     assert hostile[0].status is Status.FAILED, hostile
     assert hostile[0].reason in attack.reasons, hostile
     hostile[0].detail.encode()

@@ -56,14 +56,14 @@ def test_function_class_and_standard_input(box):
         (reading, [Case("1\n2\n", "and 3"), Case("5" * 3 + "\n" + "1\n" * 50_000, "and 50555  \n\n")]),
         (main, [Case("abc", "cba")]),
     ]
-    assert [reasons(verdicts) for verdicts in box.judge_many(jobs)] == [["passed"] * len(cases) for _, cases in jobs]
+    assert [reasons(verdicts) for verdicts in box.grade_many(jobs)] == [["passed"] * len(cases) for _, cases in jobs]
 
 
 def test_results_are_in_order(box):
     jobs = [(Program(f"import time\ntime.sleep({0.1 * (n % 2)})\ndef f(x): return {n}", "f"), [(0,)]) for n in range(6)]
     assert [outputs[0].value for outputs in box.outputs_many(jobs)] == list(range(6))
-    assert box.judge_many([]) == []
-    assert box.judge(jobs[0][0], []) == []
+    assert box.grade_many([]) == []
+    assert box.grade(jobs[0][0], []) == []
 
 
 @pytest.mark.parametrize(
@@ -82,29 +82,29 @@ def test_results_are_in_order(box):
 )
 def test_a_test_that_fails_fails_alone(box, bad, reason):
     source = f"import os, sys\ndef f(x):\n    if x == 2:\n        {bad}\n    return x\n"
-    verdicts = box.judge(Program(source, "f"), [Case((x,), x) for x in range(5)])
+    verdicts = box.grade(Program(source, "f"), [Case((x,), x) for x in range(5)])
     assert reasons(verdicts) == ["passed", "passed", reason, "passed", "passed"]
 
 
 def test_too_much_printed_before_an_exit_is_a_wrong_answer(box):
-    verdicts = box.judge(Program("import os\nos.write(1, b'x' * 2_000_000)\nos._exit(0)"), [Case("", "5")] * 2)
+    verdicts = box.grade(Program("import os\nos.write(1, b'x' * 2_000_000)\nos._exit(0)"), [Case("", "5")] * 2)
     assert reasons(verdicts) == ["wrong answer"] * 2
 
 
 def test_the_end_of_a_program_that_prints(box):
-    def judged(source):
-        return reasons(box.judge(Program(source), [Case("4\n", "5"), Case("4\n", "5")]))
+    def graded(source):
+        return reasons(box.grade(Program(source), [Case("4\n", "5"), Case("4\n", "5")]))
 
-    assert judged("import os\nos.write(1, b'5\\n')\nos._exit(0)") == ["passed"] * 2
-    assert judged("import sys\nprint(5)\nsys.exit()") == ["passed"] * 2
-    assert judged("import sys\nprint(5)\nsys.exit(1)") == ["exception"] * 2
-    assert judged("import os\nos.write(1, b'5\\n')\nos._exit(1)") == ["exception"] * 2
-    assert judged("syntax error") == ["exception"] * 2
+    assert graded("import os\nos.write(1, b'5\\n')\nos._exit(0)") == ["passed"] * 2
+    assert graded("import sys\nprint(5)\nsys.exit()") == ["passed"] * 2
+    assert graded("import sys\nprint(5)\nsys.exit(1)") == ["exception"] * 2
+    assert graded("import os\nos.write(1, b'5\\n')\nos._exit(1)") == ["exception"] * 2
+    assert graded("syntax error") == ["exception"] * 2
 
 
 def test_time_for_all_tests_is_limited(box):
     with Sandbox(limits=replace(LIMITS, test_seconds=0.3, seconds=0.5), isolation=box.isolation.name) as quick:
-        verdicts = quick.judge(Program("while True: pass"), [Case("", "")] * 5)
+        verdicts = quick.grade(Program("while True: pass"), [Case("", "")] * 5)
     assert reasons(verdicts) == ["timeout", "timeout", "not run", "not run", "not run"]
     assert {verdict.status for verdict in verdicts[2:]} == {Status.NOT_RUN}
 
@@ -112,11 +112,11 @@ def test_time_for_all_tests_is_limited(box):
 def test_bad_arguments_are_named():
     with Sandbox(limits=LIMITS, unsafe=True) as box:
         with pytest.raises(InputError, match="input must be text"):
-            box.judge(Program("print(1)"), [Case((1,), "1")])
+            box.grade(Program("print(1)"), [Case((1,), "1")])
         with pytest.raises(InputError, match="input must hold numbers"):
-            box.judge(Program("def f(x): return x", "f"), [Case((object(),), 1)])
+            box.grade(Program("def f(x): return x", "f"), [Case((object(),), 1)])
         with pytest.raises(InputError, match="compare must be one of"):
-            box.judge(Program("def f(x): return x", "f"), [Case((1,), 1, compare="luck")])
+            box.grade(Program("def f(x): return x", "f"), [Case((1,), 1, compare="luck")])
 
 
 def test_without_isolation_it_refuses_unless_unsafe(monkeypatch):
@@ -170,7 +170,7 @@ def test_a_killed_sandbox_is_started_again(box, monkeypatch, kills, status):
             process.send_signal(signal.SIGKILL)
 
     at_second_test(monkeypatch, kill)
-    verdicts = box.judge(Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(3)])
+    verdicts = box.grade(Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(3)])
     assert reasons(verdicts) == ["passed", status, status]
     assert len(begun) == min(kills + 1, processes.ATTEMPTS)
 
@@ -198,7 +198,7 @@ from vpo.sandbox.isolation import ENVIRONMENT
 ENVIRONMENT["{token}"] = "1"
 print("begins", flush=True)
 box = Sandbox(limits=Limits(test_seconds=20), isolation="{box.isolation.name}")
-box.judge(Program({source!r}, "f"), [Case((1,), 2)])
+box.grade(Program({source!r}, "f"), [Case((1,), 2)])
 """
     grader = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
     assert grader.stdout is not None
@@ -227,7 +227,7 @@ def test_too_many_open_files_are_an_error_and_leak_nothing(box, monkeypatch, cal
 
     before = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(processes.os, call, failing)
-    verdict = box.judge(Program("def f(x): return x", "f"), [Case((1,), 1)])[0]
+    verdict = box.grade(Program("def f(x): return x", "f"), [Case((1,), 1)])[0]
     monkeypatch.undo()
     assert verdict.status is Status.ERROR
     assert "too many open files" in verdict.detail
@@ -248,7 +248,7 @@ def test_processor_time_used_up_is_no_infrastructure_error(box, monkeypatch):
     monkeypatch.setattr(Limits, "processor_seconds", 1)
     source = "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\ndef f(x):\n    while True: pass\n"
     with Sandbox(limits=replace(LIMITS, test_seconds=9.0, seconds=9.0), isolation=box.isolation.name) as long:
-        verdict = long.judge(Program(source, "f"), [Case((1,), 1)])[0]
+        verdict = long.grade(Program(source, "f"), [Case((1,), 1)])[0]
     assert verdict.status is Status.FAILED
     assert verdict.reason in ("timeout", "memory")
 
@@ -258,7 +258,7 @@ def test_a_program_has_no_capabilities(box, monkeypatch):
         pytest.skip("bubblewrap drops them itself; without isolation they stay")
     seen = []
     at_second_test(monkeypatch, lambda process: seen.append(Path(f"/proc/{process.pid}/status").read_text()))
-    box.judge(Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(2)])
+    box.grade(Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(2)])
     facts = dict(line.split(":", 1) for line in seen[0].splitlines())
     assert int(facts["CapEff"], 16) == int(facts["CapPrm"], 16) == 0
     assert facts["Seccomp"].strip() == "2"
@@ -287,7 +287,7 @@ DOUBLE = {
 
 @pytest.mark.parametrize("form", DOUBLE)
 def test_every_form_of_reading_and_printing(box, form):
-    verdicts = box.judge(Program(DOUBLE[form]), [Case(f"{number}\n", str(2 * number)) for number in range(4)])
+    verdicts = box.grade(Program(DOUBLE[form]), [Case(f"{number}\n", str(2 * number)) for number in range(4)])
     assert [verdict.status for verdict in verdicts] == [Status.PASSED] * 4, verdicts
 
 
@@ -298,7 +298,7 @@ def test_killed_programs_leave_no_zombies():
         Sandbox(limits=replace(LIMITS, test_seconds=0.2), isolation="bubblewrap", workers=4) as sandbox,
         adopted() as orphans,
     ):
-        sandbox.judge_many([(Program("while True: pass"), [Case("", "")])] * 12)
+        sandbox.grade_many([(Program("while True: pass"), [Case("", "")])] * 12)
         assert orphans() == []
 
 

@@ -187,7 +187,7 @@ def test_scores_are_unknown_where_the_sandbox_fails(adding):
 def test_tests_that_were_not_run_are_not_passed(adding):
     task, problem = adding
     outcomes = [Status.PASSED, Status.FAILED, Status.NOT_RUN] + [Status.PASSED] * 13
-    task.sandbox.judge_many = lambda jobs: [[Verdict(each) for each in outcomes] for _ in jobs]
+    task.sandbox.grade_many = lambda jobs: [[Verdict(each) for each in outcomes] for _ in jobs]
     assert task.score(problem, ADD) == (1, 0, 0, *[1] * 13)
 
 

@@ -13,7 +13,7 @@ from tests.tasks.test_countdown import brute_force
 from vpo.tasks.code import CodeTask
 from vpo.tasks.code.asserts import checks_of
 from vpo.tasks.code.problem import program_calls
-from vpo.tasks.code.running import Submission, judge
+from vpo.tasks.code.running import Submission, grade
 from vpo.tasks.eureqa import LETTERS, EureqaProblem, EureqaTask
 from vpo.tasks.math.countdown import CountdownTask
 from vpo.tasks.math.equations import equations
@@ -158,8 +158,8 @@ def test_solutions_of_evalplus_pass_asserts_of_others(plus, original, split, bot
         source = row["canonical_solution"] if "mbpp" in plus else row["prompt"] + row["canonical_solution"]
         named = source if row["entry_point"] == problem.entry else f"{source}\n{problem.entry} = {row['entry_point']}"
         submissions.append(Submission(replace(problem, setup=""), named, problem.checks + problem.hidden))
-    judged = zip(rows, judge(task.sandbox, submissions), strict=True)
-    failing = {row["task_id"] for row, verdicts in judged if not all(verdict.passed for verdict in verdicts)}
+    graded = zip(rows, grade(task.sandbox, submissions), strict=True)
+    failing = {row["task_id"] for row, verdicts in graded if not all(verdict.passed for verdict in verdicts)}
     assert failing == {f"Mbpp/{number}" for number in revised.split()}
 
 
@@ -173,7 +173,7 @@ def test_solutions_of_mbpp_plus_pass_the_asserts_beside_them():
         calls = program_calls(row["canonical_solution"], "", row["entry_point"], checks)
         jobs += [(call.program, call.cases) for call in calls]
         excluded += [row["task_id"]] * bool(out)
-    verdicts = [verdict for judged in task.sandbox.judge_many(jobs) for verdict in judged]
+    verdicts = [verdict for graded in task.sandbox.grade_many(jobs) for verdict in graded]
     assert len(verdicts) == 1171
     assert excluded == ["Mbpp/596"]
     assert [verdict for verdict in verdicts if not verdict.passed] == []

@@ -23,10 +23,10 @@ class WatchedSandbox:
         self.broken = broken
         self.calls = []  # the programs and numbers of cases of each call
 
-    def judge_many(self, jobs):
+    def grade_many(self, jobs):
         jobs = [(program, list(cases)) for program, cases in jobs]
         self.calls.append([(program, len(cases)) for program, cases in jobs])
-        return self._passed_on(self.sandbox.judge_many, jobs, BROKEN)
+        return self._passed_on(self.sandbox.grade_many, jobs, BROKEN)
 
     def outputs_many(self, jobs):
         return self._passed_on(self.sandbox.outputs_many, list(jobs), Output(failure=BROKEN))

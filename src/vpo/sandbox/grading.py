@@ -44,11 +44,11 @@ class Sandbox:
         self.workers = as_integer(workers, "workers", 1) if workers else max(1, share)
         self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="sandbox")
 
-    def judge(self, program: Program, cases: Sequence[Case]) -> list[Verdict]:
+    def grade(self, program: Program, cases: Sequence[Case]) -> list[Verdict]:
         """One verdict for each test case of one program."""
-        return self.judge_many([(program, cases)])[0]
+        return self.grade_many([(program, cases)])[0]
 
-    def judge_many(self, jobs: Iterable[tuple[Program, Sequence[Case]]]) -> list[list[Verdict]]:
+    def grade_many(self, jobs: Iterable[tuple[Program, Sequence[Case]]]) -> list[list[Verdict]]:
         """One verdict for each test case of each program, in order."""
         return self._run_all([(self._verdicts, program, list(cases)) for program, cases in jobs])
 

@@ -36,10 +36,10 @@ class Submission:
         return program_calls(self.source, self.problem.setup, self.problem.entry, self.checks)
 
 
-def judge(sandbox: "Sandbox", submissions: Sequence[Submission]) -> list[list[Verdict]]:
+def grade(sandbox: "Sandbox", submissions: Sequence[Submission]) -> list[list[Verdict]]:
     """One verdict for each check of each submission; equal submissions are run once."""
     distinct = {submission.key: submission for submission in submissions}
-    results = _run(sandbox.judge_many, [submission.calls for submission in distinct.values()])
+    results = _run(sandbox.grade_many, [submission.calls for submission in distinct.values()])
     verdicts = dict(zip(distinct, results, strict=True))
     return [verdicts[submission.key] for submission in submissions]
 

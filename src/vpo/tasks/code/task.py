@@ -10,7 +10,7 @@ from vpo.sandbox.verdicts import Limits, Status, Verdict
 from vpo.tasks.code.answers import extract_program, fenced, parse_python, program_form
 from vpo.tasks.code.problem import CodeProblem, choose_tests
 from vpo.tasks.code.readers import DateWindow, find_reader
-from vpo.tasks.code.running import Submission, compute_expected, judge
+from vpo.tasks.code.running import Submission, compute_expected, grade
 from vpo.tasks.data import take, unique
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
@@ -123,8 +123,8 @@ class CodeTask(Task[CodeProblem]):
         sources = [_program(answer) for answer in answers]
         pairs = list(zip(problems, sources, strict=True))
         submissions = [Submission(problem, source, problem.checks) for problem, source in pairs if source is not None]
-        judged = iter(judge(self.sandbox, submissions)) if submissions else iter(())
-        return [(0.0,) * len(problem.checks) if source is None else _vector(next(judged)) for problem, source in pairs]
+        graded = iter(grade(self.sandbox, submissions)) if submissions else iter(())
+        return [(0.0,) * len(problem.checks) if source is None else _vector(next(graded)) for problem, source in pairs]
 
     def solved_all(
         self, problems: Sequence[CodeProblem], answers: Sequence[str | None], vectors: Sequence[Vector | None]
@@ -137,8 +137,8 @@ class CodeTask(Task[CodeProblem]):
             if solved[index] and problem.hidden and source is not None:
                 submissions[index] = Submission(problem, source, problem.hidden)
         if submissions:
-            judged = judge(self.sandbox, list(submissions.values()))
-            for index, verdicts in zip(submissions, judged, strict=True):
+            graded = grade(self.sandbox, list(submissions.values()))
+            for index, verdicts in zip(submissions, graded, strict=True):
                 vector = _vector(verdicts)
                 solved[index] = None if vector is None else self.solved(vector)
         return solved

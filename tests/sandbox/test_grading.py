@@ -172,7 +172,7 @@ FORGED = [
 @pytest.mark.parametrize(("line", "reason"), FORGED, ids=range(len(FORGED)))
 def test_forged_lines_are_at_most_wrong_answers(box, line, reason):
     program = Program(f"{CHANNEL}\ndef f(x):\n    send({line!r})\n", "f")
-    verdict = box.judge(program, [Case((1,), 2)])[0]
+    verdict = box.grade(program, [Case((1,), 2)])[0]
     assert (verdict.status, verdict.reason) == (Status.FAILED, reason)
     assert verdict.detail.isprintable()
 
@@ -187,5 +187,5 @@ while "number" not in frame.f_locals:
 n = frame.f_locals["number"]
 send(f'[{{n}},"returned",0]\\n[{{n + 1}},"returned",{ends}]\\n[{{n + 2}},"returned",0]')
 """
-    verdicts = box.judge(Program(source), [Case("", "5")] * 8)
+    verdicts = box.grade(Program(source), [Case("", "5")] * 8)
     assert {verdict.status for verdict in verdicts} == {Status.FAILED}
