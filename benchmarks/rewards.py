@@ -126,12 +126,14 @@ def serve(pipe: Connection) -> None:
     asyncio.run(Server().run(pipe))
 
 
-def busy(port: int, at_once: int, cache: str | None) -> tuple[float, float]:
+def busy(port: int, concurrent: int, cache: str | None) -> tuple[float, float]:
     """Share of the ideal throughput, and milliseconds of processor time per request."""
     address = f"http://127.0.0.1:{port}/v1"
-    judge = Judge("judge", JudgeConfig(endpoint=address, model="m", rubrics={"one": "r"}, at_once=at_once, cache=cache))
+    judge = Judge(
+        "judge", JudgeConfig(endpoint=address, model="m", rubrics={"one": "r"}, concurrent=concurrent, cache=cache)
+    )
     samples = [
-        Sample("p", [{"role": "user", "content": "q"}], f"answer {number}") for number in range(ROUNDS * at_once)
+        Sample("p", [{"role": "user", "content": "q"}], f"answer {number}") for number in range(ROUNDS * concurrent)
     ]
     began, worked = time.perf_counter(), time.process_time()
     judge.score(samples)
@@ -140,7 +142,7 @@ def busy(port: int, at_once: int, cache: str | None) -> tuple[float, float]:
     return ROUNDS * LATENCY / took, 1000 * worked / len(samples)
 
 
-async def bare(port: int, at_once: int) -> float:
+async def bare(port: int, concurrent: int) -> float:
     """Share of the ideal throughput of connections that only send and receive."""
     request = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 2000\r\n\r\n" + b" " * 2000
 
@@ -152,7 +154,7 @@ async def bare(port: int, at_once: int) -> float:
         writer.close()
 
     began = time.perf_counter()
-    await asyncio.gather(*(one() for _ in range(at_once)))
+    await asyncio.gather(*(one() for _ in range(concurrent)))
     return ROUNDS * LATENCY / (time.perf_counter() - began)
 
 
@@ -163,18 +165,18 @@ def endpoint() -> Iterator[tuple[str, float, str]]:
     process.start()
     theirs.close()
     port = ours.recv()
-    for at_once in (4, 16, 32):
+    for concurrent in (4, 16, 32):
         with tempfile.TemporaryDirectory() as folder:
-            share, milliseconds = busy(port, at_once, folder)
+            share, milliseconds = busy(port, concurrent, folder)
         ours.send("report")
         most, mean = ours.recv()
-        assert most <= at_once
-        reached = asyncio.run(bare(port, at_once))
+        assert most <= concurrent
+        reached = asyncio.run(bare(port, concurrent))
         ours.send("report")
         ours.recv()
-        yield f"{LATENCY * 1000:g} ms per answer, {at_once} in flight: share of the ideal throughput", share, ""
+        yield f"{LATENCY * 1000:g} ms per answer, {concurrent} in flight: share of the ideal throughput", share, ""
         yield "    the same of connections that only send and receive", reached, ""
-        yield f"    mean in flight at the endpoint, of {at_once}; the most was {most}", mean, ""
+        yield f"    mean in flight at the endpoint, of {concurrent}; the most was {most}", mean, ""
         yield "    ms of processor time per request", milliseconds, ""
     ours.close()
     process.join(5)

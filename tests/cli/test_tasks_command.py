@@ -70,7 +70,7 @@ def test_a_task_of_a_file_is_used_everywhere(tmp_path, capsys, monkeypatch):
         (["tasks", "show", "maze", "--index", "100"], "index must lie in 0..99, the problems of the split, not 100"),
         (["tasks", "show", "maze", "--answers", "0"], "answers must be 1 or more, not 0"),
         (["tasks", "show", "maze", "--set", "size=4"], "size must be odd and 7 or more, not 4"),
-        (["tasks", "show", "maze", "--split", "tst"], "split 'tst' is not one of maze"),
+        (["tasks", "show", "maze", "--split", "tst"], "no split 'tst' in maze"),
         (["tasks", "show", "maze", "--data", "x"], "task maze has no setting 'data'"),
         (["tasks", "show", "musique"], "task musique needs data"),
         (["tasks", "show", "maze", "--target", "silver=1"], "target names 'silver'"),

@@ -10,7 +10,7 @@ RUBRICS = {"brief": "Short answers are good.", "warm": "Friendly answers are goo
 
 
 def make_judge(address, name="judge", **settings):
-    defaults = {"model": "m", "rubrics": RUBRICS, "limit": 5.0, "tries": 1, "backoff": 0.01, "at_once": 4}
+    defaults = {"model": "m", "rubrics": RUBRICS, "limit": 5.0, "tries": 1, "backoff": 0.01, "concurrent": 4}
     return Judge(name, JudgeConfig(endpoint=address, **{**defaults, **settings}))
 
 

@@ -134,14 +134,14 @@ def test_the_overflow_of_a_long_pair_takes_no_memory(tmp_path):
     [
         ({"heads": ["a", "b"]}, "heads must be 3 different names"),
         ({"heads": {"a": 3}}, "head 'a' must lie in 0..2"),
-        ({}, "heads must be given"),
+        ({}, "heads must be set: the 3 heads of"),
         ({"heads": HEADS, "form": "poem"}, "form must be one of"),
         ({"heads": HEADS, "precision": "int3"}, "precision must be one of"),
         ({"heads": HEADS, "device": "nowhere"}, "the model cannot be loaded"),
         ({"heads": HEADS, "model": "/nowhere"}, "no such folder"),
         ({"heads": HEADS, "max_tokens": 0}, "max_tokens must be 1 or more, not 0"),
-        ({"heads": HEADS, "output": "rewards"}, "does not score a first answer .AttributeError"),
-        ({"heads": HEADS, "output": "hidden_states"}, "does not score a first answer"),
+        ({"heads": HEADS, "output": "rewards"}, "the model fails on a test answer .AttributeError"),
+        ({"heads": HEADS, "output": "hidden_states"}, "the model fails on a test answer"),
     ],
 )
 def test_settings_that_do_not_match_the_model_are_refused(classifier, settings, message):

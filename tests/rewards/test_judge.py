@@ -91,7 +91,7 @@ GARBAGE = {
 def test_malformed_replies_abstain_and_cost_one_request():
     texts = list(GARBAGE)
     with endpoint(lambda request, number: texts[number]) as (address, seen):
-        judge = make_judge(address, rubrics={"one": "r"}, at_once=1, tries=3)
+        judge = make_judge(address, rubrics={"one": "r"}, concurrent=1, tries=3)
         scores = judge.score(samples(len(texts)))
     assert scores == [(None,)] * len(texts)
     assert judge.failures == Counter(GARBAGE.values())
@@ -162,7 +162,7 @@ def test_an_endpoint_that_refuses_a_schema_gets_requests_without_one():
         return (400, b'{"error": "unknown field"}') if "response_format" in request else fine(request, number)
 
     with endpoint(answer) as (address, seen):
-        judge = make_judge(address, at_once=1)
+        judge = make_judge(address, concurrent=1)
         assert judge.score(samples(3)) == [(1.0, 1.0)] * 3
         assert len(seen) == 1 + 6
         assert not judge.failures
@@ -183,7 +183,7 @@ def test_an_endpoint_that_refuses_a_schema_gets_requests_without_one():
         ({"scale": (1, 2, 3)}, "scale must be"),
         ({"scale": ["1", "5"]}, "scale must be"),
         ({"scale": 5}, "scale must be"),
-        ({"at_once": 0}, "at_once must be 1 or more, not 0"),
+        ({"concurrent": 0}, "concurrent must be 1 or more, not 0"),
         ({"tries": 0}, "tries must be 1 or more"),
         ({"limit": float("inf")}, "limit must be greater than 0"),
         ({"pause": 0}, "pause must be greater than 0"),

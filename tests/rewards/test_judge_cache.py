@@ -46,7 +46,7 @@ def test_failures_are_not_cached(tmp_path):
 SCRIPT = """
 import sys
 from tests.rewards.judged import samples, make_judge
-scores = make_judge(sys.argv[1], cache=sys.argv[2], at_once=2).score(samples(int(sys.argv[3])))
+scores = make_judge(sys.argv[1], cache=sys.argv[2], concurrent=2).score(samples(int(sys.argv[3])))
 assert scores == [(1.0, 1.0)] * len(scores), scores
 """
 

@@ -88,7 +88,7 @@ def test_a_call_that_is_out_of_time_keeps_the_scores_that_arrived():
 
     began = time.monotonic()
     with endpoint(answer) as (address, _):
-        judge = make_judge(address, rubrics={"one": "r"}, at_once=1, call_limit=1.0)
+        judge = make_judge(address, rubrics={"one": "r"}, concurrent=1, call_limit=1.0)
         scores = judge.score(samples(40))
     assert time.monotonic() - began < 4
     assert scores == [(1.0,)] * 4 + [(None,)] * 36
@@ -98,7 +98,7 @@ def test_a_call_that_is_out_of_time_keeps_the_scores_that_arrived():
 def test_an_endpoint_that_is_down_gets_one_request_after_each_pause():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    judge = make_judge(f"http://127.0.0.1:{port}/v1", rubrics={"one": "r"}, at_once=2, tries=2, pause=0.5)
+    judge = make_judge(f"http://127.0.0.1:{port}/v1", rubrics={"one": "r"}, concurrent=2, tries=2, pause=0.5)
     began = time.monotonic()
     with pytest.warns(UserWarning, match="endpoint down"):
         assert judge.score(samples(500)) == [(None,)] * 500
@@ -111,7 +111,7 @@ def test_an_endpoint_that_is_down_gets_one_request_after_each_pause():
     up = threading.Event()
 
     with endpoint(lambda request, number: fine(request, number) if up.is_set() else (500, b"")) as (address, seen):
-        judge = make_judge(address, rubrics={"one": "r"}, at_once=2, pause=0.3)
+        judge = make_judge(address, rubrics={"one": "r"}, concurrent=2, pause=0.3)
         with pytest.warns(UserWarning, match="endpoint down"):
             judge.score(samples(50))
         assert len(seen) <= 5
@@ -126,7 +126,7 @@ def test_an_endpoint_that_is_down_gets_one_request_after_each_pause():
 
 def test_endless_rate_limits_open_the_circuit_breaker():
     with endpoint(lambda request, number: (429, b"")) as (address, seen):
-        judge = make_judge(address, rubrics={"one": "r"}, at_once=2, tries=2)
+        judge = make_judge(address, rubrics={"one": "r"}, concurrent=2, tries=2)
         with pytest.warns(UserWarning, match="endpoint down"):
             assert judge.score(samples(100)) == [(None,)] * 100
     assert len(seen) <= 12
@@ -148,7 +148,7 @@ def test_redirects_are_refused_and_large_replies_not_read():
 
 def test_requests_are_never_more_than_their_limit():
     with endpoint(lambda request, number: (503, b"") if number % 3 == 0 else fine(request, number)) as (address, seen):
-        judge = make_judge(address, max_requests=25, at_once=8, tries=3)
+        judge = make_judge(address, max_requests=25, concurrent=8, tries=3)
         with pytest.warns(UserWarning, match="request limit reached .25 requests, "):
             scores = [score for row in judge.score(samples(30)) for score in row]
         assert len(seen) == judge.client.budget.requests == 25
@@ -168,7 +168,7 @@ def test_tokens_are_never_more_than_their_limit(counted):
         return 200, json.dumps({**body, "usage": usage} if counted else body).encode()
 
     with endpoint(answer) as (address, seen):
-        judge = make_judge(address, max_tokens=9_000, at_once=8, reply_tokens=50)
+        judge = make_judge(address, max_tokens=9_000, concurrent=8, reply_tokens=50)
         with pytest.warns(UserWarning, match="token limit reached"):
             judge.score(samples(50))
     assert judge.client.budget.tokens <= 9_000

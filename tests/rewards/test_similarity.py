@@ -24,7 +24,7 @@ def test_a_file_is_no_embedding_model(tmp_path):
     [
         ("1_Pooling/config.json", {"pooling_mode_lasttoken": True}, "must be one of mean, cls, not 'lasttoken'"),
         ("1_Pooling/config.json", {"pooling_mode": "max"}, "must be one of mean, cls, not 'max'"),
-        ("modules.json", [{"type": "sentence_transformers.models.Dense"}], "has a module Dense, which is not known"),
+        ("modules.json", [{"type": "sentence_transformers.models.Dense"}], "has an unsupported module, Dense"),
     ],
 )
 def test_unknown_poolings_and_modules_are_refused(tmp_path, file, settings, message):

@@ -239,7 +239,7 @@ def test_splits_by_a_column():
     task = VectorReward(Length("short", most=3)).task(rows)
     assert [problem.id for problem in task.problems("train")] == ["1"]
     assert [problem.id for problem in task.problems("test")] == ["2"]
-    with pytest.raises(ValueError, match="split 'dev' is not one of prompts"):
+    with pytest.raises(ValueError, match="no split 'dev' in prompts"):
         task.problems("dev")
     with pytest.raises(ValueError, match="has no rows for this split"):
         VectorReward(Length("short", most=3)).task([{"prompt": "a"}]).problems("test")

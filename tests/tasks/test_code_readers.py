@@ -138,7 +138,7 @@ def test_the_published_split_of_mbpp(tmp_path):
     for count in (7, 0, -1):
         with pytest.raises(ValueError, match=rf"count must lie in 1\.\.6, the problems of the split, not {count}"):
             task.problems("all", count=count)
-    with pytest.raises(ValueError, match="split 'dev' is not one of code on MBPP"):
+    with pytest.raises(ValueError, match="no split 'dev' in code on MBPP"):
         task.problems("dev")
 
 
@@ -275,5 +275,5 @@ def test_sources_are_named_where_they_cannot_be_seen(tmp_path):
         CodeTask().problems()
     with pytest.raises(ValueError, match="has no rows"):
         task_on(tmp_path, []).problems()
-    with pytest.raises(ValueError, match="split 'train' is not one of code on HumanEval"):
+    with pytest.raises(ValueError, match="no split 'train' in code on HumanEval"):
         task_on(tmp_path, [code_rows.humaneval_row()]).problems("train")

@@ -93,7 +93,7 @@ def test_answers_that_look_alike_are_the_same():
 def test_aime_has_one_split_whatever_its_file_is_called(tmp_path):
     task = task_of(tmp_path, [AIME], "train-00000-of-00001.jsonl", source="aime")
     assert len(task.problems("test")) == 1
-    with pytest.raises(ValueError, match="split 'train' is not one of math on aime"):
+    with pytest.raises(ValueError, match="no split 'train' in math on aime"):
         task.problems("train")
 
 

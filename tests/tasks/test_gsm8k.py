@@ -103,5 +103,5 @@ def test_rows_are_checked(tmp_path):
     path.write_text(json.dumps({"question": "q", "answer": "18"}) + "\n")
     with pytest.raises(ValueError, match=r"test.jsonl:1: answer must end in #### and a number, not '18'"):
         Gsm8kTask(data=str(path)).problems("test")
-    with pytest.raises(ValueError, match="split 'dev' is not one of gsm8k"):
+    with pytest.raises(ValueError, match="no split 'dev' in gsm8k"):
         Gsm8kTask(data=str(path)).problems("dev")

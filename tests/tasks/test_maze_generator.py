@@ -81,7 +81,7 @@ def test_bad_sizes_are_named(size):
 
 
 def test_bad_splits_and_counts_are_named():
-    with pytest.raises(ValueError, match="split 'dev' is not one of maze: there are train, validation, test"):
+    with pytest.raises(ValueError, match="no split 'dev' in maze: there are train, validation, test"):
         TASK.problems("dev")
     with pytest.raises(ValueError, match="count must be 1 or more, not 0"):
         TASK.problems(count=0)

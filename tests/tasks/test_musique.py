@@ -209,5 +209,5 @@ def test_missing_data_says_where_to_get_it(tmp_path):
         ValueError, match=r"no file of task musique: its name must contain 'musique_ans_v1.0_dev' or 'dev'"
     ):
         MusiqueTask(data=str(tmp_path)).problems()
-    with pytest.raises(ValueError, match="split 'tset' is not one of musique: there are train, dev, test"):
+    with pytest.raises(ValueError, match="no split 'tset' in musique: there are train, dev, test"):
         MusiqueTask(data=str(tmp_path)).problems("tset")

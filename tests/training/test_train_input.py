@@ -53,7 +53,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--report-to", "trackio"], "report_to 'trackio' needs the package trackio: pip install trackio"),
         (["maze", "--target", "silver=1"], "target names 'silver', and the objectives are completion, gold"),
         (["maze", "--config", "nowhere.toml"], "no such file: nowhere.toml"),
-        (["maze", "--split", "dev"], "split 'dev' is not one of maze"),
+        (["maze", "--split", "dev"], "no split 'dev' in maze"),
         (["--resume", "nowhere"], "no such run: nowhere"),
         (["--resume", "x", "--steps", "5"], "a resumed run keeps its settings: give --resume x without steps"),
         ([], "task is missing"),

@@ -18,7 +18,7 @@ RAISES, HANGS, INVALID = "raises", "hangs", "invalid"
 
 @dataclass
 class ScorerCall:
-    """A call of a scorer on some samples. `run` may go on in its thread after `abandon`.
+    """A call of a scorer on some samples. `run` may still be running in its thread after `abandon`.
 
     Attributes:
         scorer: to call.

@@ -96,7 +96,7 @@ class Classifier:
             (row,) = self._outputs([Sample("", [{"role": "user", "content": "Hello."}], "Hello.")])
         except Exception as error:  # whatever a model, its template or its own code raises
             reason = one_line(f"{type(error).__name__}: {error}")
-            raise InputError(f"{model}: the model does not score a first answer ({reason})") from None
+            raise InputError(f"{model}: the model fails on a test answer ({reason})") from None
         if row.ndim != 1:
             raise InputError(f"{model}: {self.output} must hold a number for each head, not an array of {row.shape}")
         return len(row)
@@ -146,7 +146,7 @@ def _parse_heads(
             if not isinstance(index, int) or not 0 <= index < count:
                 raise InputError(f"head {head!r} must lie in 0..{count - 1}, the heads of {model}, not {index!r}")
         if not heads:
-            raise InputError("heads must name 1 or more")
+            raise InputError("heads must name 1 or more heads, not 0")
         return dict(heads)
     if heads is None:
         heads = [name] if count == 1 else _labels(config, count, model)
@@ -158,5 +158,5 @@ def _parse_heads(
 def _labels(config: Any, count: int, model: str) -> list[str]:
     labels = [str(config.id2label.get(index, "LABEL_")) for index in range(count)]
     if any(label.startswith("LABEL_") for label in labels):
-        raise InputError(f"heads must be given: {model} has {count} without names")
+        raise InputError(f"heads must be set: the {count} heads of {model} have no names")
     return labels

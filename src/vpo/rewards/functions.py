@@ -63,7 +63,7 @@ class FunctionReward:
             parameters = inspect.signature(self.function).parameters.values()
         except ValueError:
             raise InputError(
-                f"function {self.location} does not say what it takes: wrap it in one of your own"
+                f"function {self.location} has no signature that Python can read: wrap it in a Python function"
             ) from None
         self.takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
         named = [each for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
@@ -143,7 +143,7 @@ def load_function(location: str) -> Callable[..., Any]:
     if not (colon and module and name):
         raise InputError(f"function must be file.py:NAME or module:NAME, not {location!r}")
     if module.endswith(".py") and not Path(module).is_file():
-        raise InputError(f"{module}: no such file of reward functions")
+        raise InputError(f"no such file: {module} (reward functions)")
     try:
         if module.endswith(".py"):
             loaded = _load_file(str(Path(module).absolute()), _file_hash(Path(module)))
@@ -153,7 +153,7 @@ def load_function(location: str) -> Callable[..., Any]:
         raise InputError(f"{module}: the functions cannot be loaded ({type(error).__name__}: {error})") from error
     function: Callable[..., Any] | None = getattr(loaded, name, None)
     if not callable(function):
-        raise InputError(f"{module}: there is no function {name!r}")
+        raise InputError(f"{module} has no function {name!r}")
     return function
 
 

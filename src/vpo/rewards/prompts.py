@@ -81,11 +81,11 @@ class PromptTask(Task[Prompt]):
         return list(problem.messages)
 
     def score(self, problem: Prompt, answer: str) -> Vector | None:
-        """Scores of one answer as a set of its own."""
+        """Scores of one answer, as a set of one."""
         return self.score_sets([problem], [[answer]])[0][0]
 
     def score_all(self, problems: Sequence[Prompt], answers: Sequence[str | None]) -> list[Vector | None]:
-        """Scores of answers, each as a set of its own."""
+        """Scores of answers, each as a set of one."""
         return [vector for (vector,) in self.score_sets(problems, [[answer] for answer in answers])]
 
     def score_sets(self, problems: Sequence[Prompt], sets: Sequence[Sequence[str | None]]) -> list[list[Vector | None]]:

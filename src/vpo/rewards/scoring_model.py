@@ -47,7 +47,7 @@ class ScoringModel:
             trust_remote_code: whether code that comes with the model may run.
         """
         for package in ("torch", "transformers"):
-            check_installed(package, "a model that scores", extra="train")
+            check_installed(package, "a scoring model", extra="train")
         import torch
         import transformers
 
@@ -59,7 +59,7 @@ class ScoringModel:
         if self.precision not in PRECISIONS:
             raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
         if path.startswith((".", "/", "~")) and not Path(path).is_dir():
-            raise InputError(f"{path}: no such folder of a model")
+            raise InputError(f"no such folder: {path} (a model)")
         options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
         try:
             self.tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
@@ -73,7 +73,7 @@ class ScoringModel:
         missing = sorted(name for name in loading["missing_keys"] if auto_class != "AutoModel" or "pooler" not in name)
         if missing:
             names = ", ".join(missing[:3])
-            raise InputError(f"{path}: the model has no weights for {names}: it is no model that scores")
+            raise InputError(f"{path}: the model has no weights for {names}: it was not trained to score")
         self._set_pad_token()
         self.weights = weights_hash(self.model)
         longest = getattr(self.model.config, "max_position_embeddings", None) or self.tokenizer.model_max_length

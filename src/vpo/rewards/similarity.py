@@ -132,9 +132,7 @@ def _pooling(model: str) -> str:
     """Pooling of the model's own config, mean where it has none; refuses modules that are not implemented here."""
     modules = [str(module["type"]).rpartition(".")[2] for module in _read_config(model, MODULES) or ()]
     if unknown := [module for module in modules if module not in KNOWN_MODULES]:
-        raise InputError(
-            f"{model}: the model has a module {unknown[0]}, which is not known here: set pooling to leave it out"
-        )
+        raise InputError(f"{model}: the model has an unsupported module, {unknown[0]}: set pooling to ignore it")
     config = _read_config(model, POOLING_CONFIG) or {}
     prefix = "pooling_mode_"
     flags = [name.removeprefix(prefix) for name, on in config.items() if name.startswith(prefix) and on is True]

@@ -110,7 +110,7 @@ def _check_dictionary(measure: str) -> None:
     except LookupError:
         others = ", ".join(MEASURES)
         raise InputError(
-            f"measure {measure!r} needs a dictionary: python -m nltk.downloader cmudict; without one there are {others}"
+            f"measure {measure!r} needs a dictionary (python -m nltk.downloader cmudict); these need none: {others}"
         ) from None
 
 

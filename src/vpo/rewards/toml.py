@@ -69,7 +69,7 @@ def _load(path: str | Path) -> dict[str, Any]:
         with open(path, "rb") as file:
             return tomllib.load(file)
     except (FileNotFoundError, IsADirectoryError):
-        raise InputError(f"{path}: no such file of rewards") from None
+        raise InputError(f"no such file: {path} (rewards)") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: the file is not TOML ({error})") from None
 

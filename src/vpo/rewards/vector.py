@@ -29,7 +29,7 @@ Reward: TypeAlias = Scorer | Callable[..., Any]
 
 @dataclass(frozen=True)
 class Limited:
-    """A scorer with limits of its own.
+    """A scorer with its limits.
 
     Attributes:
         scorer: or a reward function as TRL has them.

@@ -48,7 +48,7 @@ def run_program(program: Program, inputs: Sequence[bytes | str], limits: Limits,
             with SandboxedProcess(program, len(outputs), inputs[len(outputs) :], limits, isolation) as process:
                 try:
                     for output in process.outputs(left):
-                        outputs.append(output)  # each at once: the process may be killed before the next
+                        outputs.append(output)  # one by one: the process may be killed before the next
                 finally:
                     left -= process.spent
         except (StartError, OSError) as error:

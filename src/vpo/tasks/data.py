@@ -153,4 +153,4 @@ def take(problems: Sequence[P], count: int | None) -> Sequence[P]:
 def check_split(split: str, splits: Sequence[str], task: str) -> None:
     """Refuse a split that a task does not have."""
     if split not in splits:
-        raise InputError(f"split {split!r} is not one of {task}: there are {', '.join(splits)}")
+        raise InputError(f"no split {split!r} in {task}: there are {', '.join(splits)}")

@@ -88,7 +88,7 @@ def settings_of(task: type[Task[Any]]) -> dict[str, Any]:
 def from_file(path: str | Path) -> type[Task[Any]]:
     """The one task that a Python file defines."""
     if not Path(path).is_file():
-        raise InputError(f"no such file: {path} (of a task)")
+        raise InputError(f"no such file: {path} (a task)")
     try:
         module = load_module(path, f"vpo_task_{Path(path).stem}")
     except Exception as error:  # a user's file may raise anything

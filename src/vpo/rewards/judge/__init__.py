@@ -1,4 +1,4 @@
-"""A language model as a judge: a rubric per persona, each an objective of its own."""
+"""A language model as a judge: a rubric per persona, each an objective."""
 
 from vpo.rewards.judge.config import JudgeConfig
 from vpo.rewards.judge.judge import Judge

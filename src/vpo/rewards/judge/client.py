@@ -16,7 +16,7 @@ from vpo.util.retries import RATE_LIMITED, RequestError, retry
 OUT_OF_TIME = "out of time"
 PROMPT_STATUSES = (400, 413, 422)  # the fault is the prompt's, not the endpoint's
 NO_SCHEMA_STATUSES = (400, 422, 501)  # of endpoints that do not know response_format
-BREAKER_FACTOR = 2  # times at_once: consecutive failures that open the circuit breaker
+BREAKER_FACTOR = 2  # times concurrent: consecutive failures that open the circuit breaker
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class JudgeClient:
     def __init__(self, config: JudgeConfig) -> None:
         """Configure the endpoint and the limits; nothing is sent."""
         self.config = config
-        self.endpoint = Endpoint(config.endpoint, config.model, concurrent=config.at_once, timeout=config.limit)
+        self.endpoint = Endpoint(config.endpoint, config.model, concurrent=config.concurrent, timeout=config.limit)
         self.budget = RequestBudget(config.max_requests, config.max_tokens)
-        self.breaker = CircuitBreaker(BREAKER_FACTOR * config.at_once, config.pause)
+        self.breaker = CircuitBreaker(BREAKER_FACTOR * config.concurrent, config.pause)
         self.details: dict[str, str] = {}
         self._takes_schema: bool | None = None  # whether the endpoint knows response_format; None until it is known
 

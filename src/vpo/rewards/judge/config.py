@@ -17,13 +17,13 @@ class JudgeConfig:
         model: its name there.
         rubrics: persona → the text by which it scores.
         scale: the worst and the best score of a reply; they become 0 and 1.
-        together: judge the answers of a set in one request, side by side, rather than each in a request of its own.
-        at_once: the most requests in flight.
+        together: judge the answers of a set in one request, side by side, rather than one request per answer.
+        concurrent: the most requests in flight.
         limit: seconds per request, and the longest wait before a retry.
         call_limit: seconds per call of `Judge.score`; answers that are not scored by then abstain.
         tries: attempts per request, where its failure may be temporary.
         backoff: seconds before the second attempt, at most; doubled before each further one.
-        pause: seconds without requests after 2 × at_once consecutive failures.
+        pause: seconds without requests after 2 × concurrent consecutive failures.
         reply_tokens: max_tokens of a reply.
         max_requests: the most requests in all, retries included; None for no limit.
         max_tokens: the most tokens in all, of prompts and replies; None for no limit.
@@ -35,7 +35,7 @@ class JudgeConfig:
     rubrics: dict[str, str]
     scale: list[float] | tuple[float, float] = (1, 5)
     together: bool = False
-    at_once: int = 16
+    concurrent: int = 16
     limit: float = 60.0
     call_limit: float = 540.0
     tries: int = 4
@@ -57,7 +57,7 @@ class JudgeConfig:
                 raise InputError(f"rubrics: persona {persona!r} needs a name and a text, not {text!r}")
         if not _is_scale(self.scale):
             raise InputError(f"scale must be the worst and the best number, such as [1, 5], not {self.scale!r}")
-        for name in ("at_once", "tries", "reply_tokens", "max_requests", "max_tokens"):
+        for name in ("concurrent", "tries", "reply_tokens", "max_requests", "max_tokens"):
             count = getattr(self, name)
             if count is not None and count < 1:
                 raise InputError(f"{name} must be 1 or more, not {count}")
