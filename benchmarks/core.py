@@ -1,4 +1,4 @@
-"""Timings of the core, as ratios within one run, each beside its mark.
+"""Timings of the core, as ratios within one run, each with its bound.
 
 python benchmarks/core.py [--json]
 """
@@ -16,13 +16,13 @@ from vpo.methods import METHODS
 
 
 def python_loop(rewards_BMD: np.ndarray) -> np.ndarray:
-    """The set reward as one would write it first."""
+    """The set reward, one set at a time."""
     directions = vpo.directions(rewards_BMD.shape[-1])
     return np.array([np.mean(np.max(directions @ rewards.T, axis=1)) for rewards in rewards_BMD])
 
 
 def extra_memory(function: Callable[[], object]) -> float:
-    """Return the peak of what a call allocates, in megabytes."""
+    """Peak of the memory that a call allocates, in megabytes."""
     function()
     tracemalloc.start()
     function()
@@ -32,12 +32,12 @@ def extra_memory(function: Callable[[], object]) -> float:
 
 
 def process_seconds(*command: str) -> float:
-    """Return the best time of some runs of a command, the interpreter's start included."""
+    """Shortest time of five runs of a command, the interpreter's start included."""
     return seconds(lambda: subprocess.run(command, check=True, capture_output=True), repeats=5)
 
 
 def import_seconds() -> float:
-    """Return the best time that `import vpo` takes in a new interpreter."""
+    """Shortest time of `import vpo` in a new interpreter."""
     code = "import time; start = time.perf_counter(); import vpo; print(time.perf_counter() - start)"
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True) for _ in range(6)]
     return min(float(run.stdout) for run in runs[1:])

@@ -24,7 +24,7 @@ def milliseconds(policy: Policy, prompts: list[list[dict[str, str]]], tokens: in
 
 
 def main() -> None:
-    """Time both ways, by turns, and print their ratio."""
+    """Time both, alternating, and print their ratio."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", default=embedded("maze", size=9), metavar="MODEL")
     parser.add_argument("--prompts", type=int, default=32)

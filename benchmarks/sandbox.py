@@ -95,7 +95,7 @@ def share_beside_loops(jobs: Jobs) -> float:
 
 
 def leaks(count: int) -> tuple[float, int, int]:
-    """Growth of this process in megabytes over so many programs; processes and open files left behind."""
+    """Growth of this process in megabytes over `count` programs; processes and open files left behind."""
     program = Program("def f(n):\n    return n + 1\n", "f")
     with Sandbox(limits=SHORT) as sandbox:
         sandbox.outputs_many([(program, [(1,)])] * 200)
@@ -127,7 +127,7 @@ def figures(path: str, programs_in_a_row: int) -> list[tuple[str, float, str]]:
         ("tests a second", tests / ours, ""),
         ("times those of a new sandbox for each test", tests / ours / alone, "at least 10"),
         ("times as long as unprotected in one process", ours / plain, "at most 3"),
-        ("of that kept where one program of ten loops, beyond its limit", share_beside_loops(jobs), "at least 0.5"),
+        ("of that kept where one program in ten loops, beyond its limit", share_beside_loops(jobs), "at least 0.5"),
         (f"megabytes that the grader grew by in {programs_in_a_row:,} programs", grown, "flat"),
         ("processes left behind", children, "0"),
         ("open files left behind", files, "0"),

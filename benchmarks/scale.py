@@ -2,9 +2,9 @@
 
     python benchmarks/scale.py [--processes 2] [--methods vpo,gdpo,max_at_k] [--json]
 
-The path is all that vpo does between a batch of completions and what the trainer takes: reading the answers, the
-method, the metrics, and the exchange of scores between processes. The scorer here looks numbers up, so
-that what a task takes to score is left out: that is the task's own, and benchmarks/tasks.py times it.
+The path is all that vpo does between a batch of completions and what the trainer takes: parsing the answers, the
+method, the metrics, and the exchange of scores between processes. The scorer here looks up numbers: the
+time that a task takes to score is not included, and benchmarks/tasks.py measures it.
 
 The share of a step is a calculation. A step of a model of N parameters takes at least 2·N operations a token to
 generate, 2·N for the log-probabilities of the reference, and 6·N for the loss and its gradient (8·N with

@@ -1,4 +1,4 @@
-"""Rates of parsing and scoring on one core, each with its target.
+"""Rates of parsing and scoring on one core, each with its bound.
 
 python benchmarks/tasks.py [--json]
 """

@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: timing, and a table of figures beside the marks that they must meet."""
+"""Shared by the benchmarks: timing, and a table of figures with their bounds."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ def seconds(function: Callable[[], object], repeats: int = 7) -> float:
 
 
 def show(description: str | None, rows: Callable[[], Iterable[tuple[str, float, str]]]) -> None:
-    """Parse `--json`, and print rows of a name, a figure, and the mark that it must meet."""
+    """Parse `--json`, and print rows of a name, a figure, and the bound that it must meet."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
@@ -26,10 +26,12 @@ def show(description: str | None, rows: Callable[[], Iterable[tuple[str, float, 
 
 
 def report(rows: Iterable[tuple[str, float, str]], *, as_json: bool) -> None:
-    """Print rows of a name, a figure, and the mark that it must meet."""
+    """Print rows of a name, a figure, and the bound that it must meet."""
     figures = list(rows)
     if as_json:
-        print(json.dumps([{"what": what, "figure": figure, "mark": mark} for what, figure, mark in figures], indent=2))
+        print(
+            json.dumps([{"what": what, "figure": figure, "bound": bound} for what, figure, bound in figures], indent=2)
+        )
         return
-    for what, figure, mark in figures:
-        print(f"{what:75} {figure:12,.3f}  {mark}".rstrip())
+    for what, figure, bound in figures:
+        print(f"{what:75} {figure:12,.3f}  {bound}".rstrip())

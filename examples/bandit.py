@@ -30,19 +30,19 @@ MAX_TOKENS = 40
 
 
 def draw_problems(count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the scores of every plan in some problems, (count, PLANS, D)."""
+    """Scores of every plan in `count` problems, (count, PLANS, D)."""
     world = np.random.default_rng(7)
     on_average = world.dirichlet(np.full(len(OBJECTIVES), 0.7), PLANS) * world.uniform(0.8, 2.0, (PLANS, 1))
     return np.clip(on_average + rng.normal(0, 0.25, (count, PLANS, len(OBJECTIVES))), 0, 1)
 
 
 def sample(logits_MA: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Draw a plan for every answer of some completions, (*shape, M), by the Gumbel trick."""
+    """Sample a plan for every answer of the completions, (*shape, M), by the Gumbel trick."""
     return (logits_MA + rng.gumbel(size=(*shape, *logits_MA.shape))).argmax(axis=-1)
 
 
 def train(method: str, rng: np.random.Generator) -> np.ndarray:
-    """Return the logits (M, PLANS) of a policy trained with a method."""
+    """Train a policy with a method; returns its logits (M, PLANS)."""
     answers = get(method).answers
     logits_MA = rng.normal(0, 0.01, (answers, PLANS))
     for step in range(STEPS):
@@ -60,7 +60,7 @@ def train(method: str, rng: np.random.Generator) -> np.ndarray:
 
 
 def pool(logits_MA: np.ndarray, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a pool: 30 answers for each test problem."""
+    """Rows of a pool: 30 answers for each test problem."""
     answers = len(logits_MA)
     scores_PAD = draw_problems(TEST_PROBLEMS, np.random.default_rng(1))
     plans_PNM = sample(logits_MA, (TEST_PROBLEMS, POOL // answers), rng)

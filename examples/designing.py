@@ -75,7 +75,7 @@ def draw_agreement(pools: Mapping[str, Pool], path: Path) -> dict[str, Any]:
 
 
 def draw_answers_of(pools: Mapping[str, tuple[Pool, str, str, str]], path: Path) -> None:
-    """Draw the answers of one problem by two of their objectives, those that win under some weighting apart."""
+    """Draw the answers of one problem by two of their objectives, those that win somewhere in colour."""
     figure, axes = plt.subplots(1, len(pools), figsize=(4.2 * len(pools), 3.8), layout="constrained")
     for axis, (title, (pool, problem, across, up)) in zip(axes, pools.items(), strict=True):
         names = list(names_of(pool))
