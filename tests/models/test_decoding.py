@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.engines.tiny import save_tiny_model
 from vpo.models import decoding, generate, shared_prompts
-from vpo.models.decoding import decode, grouped, share_prompts, shares_prompts
+from vpo.models.decoding import decode, group_equal, share_prompts, shares_prompts
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import embedded
 from vpo.models.policy import load
@@ -243,7 +243,7 @@ def test_threads_may_share_a_model():
     ],
 )
 def test_equal_rows_are_brought_together(rows, most, order, times):
-    assert grouped(list(rows), most) == (order, times)
+    assert group_equal(list(rows), most) == (order, times)
 
 
 def test_a_batch_holds_all_completions_of_its_prompts(monkeypatch):
@@ -253,7 +253,7 @@ def test_a_batch_holds_all_completions_of_its_prompts(monkeypatch):
     batches = []
 
     def watched(model, input_ids, *arguments, **more):
-        batches.append(grouped([tuple(row) for row in input_ids.tolist()]))
+        batches.append(group_equal([tuple(row) for row in input_ids.tolist()]))
         return decode(model, input_ids, *arguments, **more)
 
     monkeypatch.setattr(generate, "decode", watched)

@@ -115,6 +115,12 @@ def test_a_policy_may_be_wider_than_the_shipped_one(tmp_path):
             build_maze(tmp_path / "none", BuildConfig(size=7, mazes=4, steps=1, batch=4, width=width))
 
 
+def test_a_policy_is_built_from_a_seed_that_numpy_takes():
+    for seed in (-1, 2**32):
+        with pytest.raises(ValueError, match=f"seed must lie in 0..4294967295, not {seed}"):
+            BuildConfig(seed=seed)
+
+
 def test_the_shipped_policies_are_small():
     total = sum(path.stat().st_size for path in Path(SHIPPED).rglob("*") if path.is_file())
     assert total < 8e6

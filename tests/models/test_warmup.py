@@ -15,7 +15,7 @@ from vpo.models.locate import locate
 from vpo.models.maze import make_model, make_tokenizer, shape_for
 from vpo.models.policy import load
 from vpo.models.sft import encode
-from vpo.models.warmup import Warmup, _own, warm_up
+from vpo.models.warmup import WarmupConfig, _own_sets, warm_up
 from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.toolrl import Call, ToolProblem, ToolrlTask
@@ -59,7 +59,7 @@ def test_own_answers_are_put_together_into_sets_of_different_ones():
     task = MazeTask(**TASK)
     policy = load(locate("embedded", "maze", {"size": 7}).path)
     problems = task.problems("train", count=6)
-    sets = _own(policy, task, problems, Warmup(source="own", max_tokens=29))
+    sets = _own_sets(policy, task, problems, WarmupConfig(source="own", max_tokens=29))
     assert sets
     for problem, answers in sets:
         assert problem in problems
@@ -73,22 +73,22 @@ def test_text_that_is_no_answer_is_not_learned(monkeypatch):
     draws = [calls[0], "<think> cut off", calls[1], "I am sorry", calls[0], calls[0].replace("so", "thus")]
     completions = [Completion(text, 9) for text in draws]
     monkeypatch.setattr(warmup, "complete", lambda _, prompts, *__: completions[: len(prompts)])
-    ((_, answers),) = _own(None, ToolrlTask(), [problem], Warmup(answers=2, source="own"))
+    ((_, answers),) = _own_sets(None, ToolrlTask(), [problem], WarmupConfig(answers=2, source="own"))
     assert {parse_answer(answer).calls[0].parameters["x"] for answer in answers} == {1, 2}
     with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 67% of whose single"):
-        _own(None, ToolrlTask(), [problem], Warmup(answers=3, source="own"))
+        _own_sets(None, ToolrlTask(), [problem], WarmupConfig(answers=3, source="own"))
 
 
 def test_text_in_tags_that_is_no_answer_cannot_be_read(monkeypatch):
     problem = ToolProblem("one", ({"role": "user", "content": "f(1)"},), (Call("f", {"x": 1}),), "")
     text = write([f"<think> so </think>{gold_answer(problem.calls)}", "I am sorry"])
     monkeypatch.setattr(warmup, "complete", lambda *_: [Completion(text, 9)])
-    monkeypatch.setattr(warmup, "_some", lambda *_: [problem])
-    assert warmup.readable(None, ToolrlTask(), Warmup(answers=2)) == 0.5
+    monkeypatch.setattr(warmup, "_sample_problems", lambda *_: [problem])
+    assert warmup.readable_share(None, ToolrlTask(), WarmupConfig(answers=2)) == 0.5
 
 
 def test_single_answers_alone_can_be_learned(untrained, tmp_path):
-    few = Warmup(single_steps=3, set_steps=0, batch=4, micro_batch=4, max_tokens=29)
+    few = WarmupConfig(single_steps=3, set_steps=0, batch=4, micro_batch=4, max_tokens=29)
     done = warm_up(untrained, "maze", TASK, tmp_path / "warm", few)
     assert done["sets"] == 0
     assert len(done["loss"]) == 3
@@ -112,15 +112,15 @@ def test_what_would_be_cut_off_is_not_learned(untrained, tmp_path, monkeypatch, 
     assert max(singles) <= 17 < max(sets) <= 3 * 17
     assert "gold answers or sets of them are longer than --max-tokens: left out" in capsys.readouterr().out
     with pytest.raises(ValueError, match=r"no gold answer fits into 3 tokens, the shortest has \d+:"):
-        warm_up(untrained, "maze", TASK, tmp_path / "none", Warmup(single_steps=1, max_tokens=3))
-    many = Warmup(single_steps=1, set_steps=0, batch=100_000, micro_batch=4, max_tokens=17)
+        warm_up(untrained, "maze", TASK, tmp_path / "none", WarmupConfig(single_steps=1, max_tokens=3))
+    many = WarmupConfig(single_steps=1, set_steps=0, batch=100_000, micro_batch=4, max_tokens=17)
     with pytest.raises(ValueError, match=r"batch must be at most \d+, the number of examples, not 100000"):
         warm_up(untrained, "maze", TASK, tmp_path / "none", many)
     assert not (tmp_path / "none").exists()
 
 
 def test_a_model_without_answers_is_told(untrained, tmp_path):
-    warmup = Warmup(source="own", set_problems=4, max_tokens=8)
+    warmup = WarmupConfig(source="own", set_problems=4, max_tokens=8)
     with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 0% of whose single"):
         warm_up(untrained, "maze", TASK, tmp_path / "warm", warmup)
     assert not (tmp_path / "warm").exists()
@@ -147,4 +147,4 @@ def test_a_prompt_ends_where_the_template_says_and_a_completion_in_its_end():
 )
 def test_bad_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        Warmup(**settings)
+        WarmupConfig(**settings)

@@ -15,7 +15,7 @@ from vpo.cli.arguments import (
 )
 from vpo.cli.fields import add_fields, given_fields
 from vpo.cli.output import as_json, plain
-from vpo.models.warmup import Warmup
+from vpo.models.warmup import WarmupConfig
 
 FIELDS = (
     *("answers", "source", "single_steps", "set_steps", "set_problems", "warmup_learning_rate", "max_tokens"),
@@ -36,7 +36,7 @@ def add(commands: Commands) -> None:
     add_task_option(command, "needed")
     add_task_settings(command)
     add_out(command, "a new folder for the model")
-    add_fields(command, Warmup, FIELDS)
+    add_fields(command, WarmupConfig, FIELDS)
     add_json(command)
     command.set_defaults(run=run)
 
@@ -45,9 +45,9 @@ def run(options: argparse.Namespace) -> int:
     """Warm a model up, and print what it did to the parse rate."""
     from vpo.models.warmup import warm_up
 
-    task, given = needed_task(options), given_fields(options, Warmup)
-    given.setdefault("micro_batch", math.gcd(given.get("batch", Warmup.batch), Warmup.micro_batch))
-    done = warm_up(options.model, task, task_settings(options), options.out, Warmup(**given))
+    task, given = needed_task(options), given_fields(options, WarmupConfig)
+    given.setdefault("micro_batch", math.gcd(given.get("batch", WarmupConfig.batch), WarmupConfig.micro_batch))
+    done = warm_up(options.model, task, task_settings(options), options.out, WarmupConfig(**given))
     if options.json:
         print(as_json({**done, "model": options.out}))
         return 0

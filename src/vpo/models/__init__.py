@@ -4,14 +4,14 @@
 """
 
 from vpo.models.generate import Completion, Sampling, complete
-from vpo.models.locate import EMBEDDED, Located, ResolvedModel, embedded
+from vpo.models.locate import EMBEDDED, LocatedModel, ResolvedModel, embedded
 from vpo.models.policy import Policy, load
 from vpo.models.prompt_format import PromptFormat
 
 __all__ = [
     "EMBEDDED",
     "Completion",
-    "Located",
+    "LocatedModel",
     "Policy",
     "PromptFormat",
     "ResolvedModel",

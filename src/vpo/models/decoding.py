@@ -85,7 +85,7 @@ def _sample(
     max_tokens = config.max_length - length
     mask = inputs.get("attention_mask")
     mask = torch.ones_like(input_ids) if mask is None else mask
-    order, times = grouped([bytes(row) for row in input_ids.masked_fill(mask == 0, -1).cpu().numpy()])
+    order, times = group_equal([bytes(row) for row in input_ids.masked_fill(mask == 0, -1).cpu().numpy()])
     # Completions of a prompt that are not next to each other are computed next to each other, and sampled in order.
     computed = torch.tensor(order, device=device)
     restored = None if order == sorted(order) else torch.argsort(computed)
@@ -113,12 +113,12 @@ def _sample(
     return tokens[:, : length + int(longest)]
 
 
-def grouped(rows: Sequence[object], most: int | None = None) -> tuple[list[int], int]:
-    """An order of rows in which equal ones are next to each other, and in how many at a time they come.
+def group_equal(rows: Sequence[object], most: int | None = None) -> tuple[list[int], int]:
+    """An order of rows that consists of runs of equal rows, and the length that all of these runs have.
 
     Args:
         rows: hashable.
-        most: at a time.
+        most: the longest run; a longer one is divided.
     """
     groups = group_by(range(len(rows)), key=lambda index: rows[index])
     times = math.gcd(*map(len, groups.values())) or 1
@@ -199,5 +199,5 @@ def _own_loop(model: Any, config: Any) -> Callable[..., Any]:
     mode = config.get_generation_mode()
     loop = transformers_private.own_loop(model, mode)
     if loop is None:
-        raise InputError(f"this transformers no longer has {mode.value}")
+        raise InputError(f"the installed transformers has no decoding loop for {mode.value}")
     return loop

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vpo.models import transformers_private
-from vpo.models.decoding import decode, grouped, shares_prompts
+from vpo.models.decoding import decode, group_equal, shares_prompts
 from vpo.models.memory import free_gpu
 from vpo.models.policy import Policy
 from vpo.util.batches import batches_by_length
@@ -107,7 +107,7 @@ def render_prompts(
 
 def _batches(texts: Sequence[str], size: int) -> list[list[list[int]]]:
     """Batches of groups of indices: the texts of a group are equal, those of a batch are of like length."""
-    order, times = grouped(texts, size)
+    order, times = group_equal(texts, size)
     groups = [order[start : start + times] for start in range(0, len(order), times)]
     batches = batches_by_length([len(texts[group[0]]) for group in groups], max(1, size // times))
     return [[groups[number] for number in batch] for batch in batches]

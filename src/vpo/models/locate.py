@@ -16,7 +16,7 @@ SHIPPED = Path(__file__).parent / "embedded"
 
 
 @dataclass(frozen=True)
-class Located:
+class LocatedModel:
     """Where a model is, and the task that it is prompted on.
 
     Attributes:
@@ -51,7 +51,7 @@ class ResolvedModel:
         max_tokens: token budget of each answer.
     """
 
-    located: Located
+    located: LocatedModel
     task: Task[Any]
     answers: int
     max_tokens: int
@@ -86,7 +86,7 @@ class ResolvedModel:
         )
 
 
-def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located:
+def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> LocatedModel:
     """Find a model, and what it was trained on. Paths that exist become absolute, so that records of them stay valid.
 
     Args:
@@ -112,7 +112,7 @@ def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located
     for setting in find(task).files:
         if setting in settings:
             settings[setting] = absolute(settings[setting])
-    return Located(task, absolute(path), trained or PromptFormat(task=task), settings)
+    return LocatedModel(task, absolute(path), trained or PromptFormat(task=task), settings)
 
 
 def absolute(path: str) -> str:

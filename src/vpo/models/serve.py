@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from vpo.models.locate import Located
+from vpo.models.locate import LocatedModel
 from vpo.util.errors import InputError
 from vpo.util.packages import check_installed
 
@@ -25,7 +25,7 @@ STOP_TIMEOUT = 10.0  # seconds for it to end
 PR_SET_PDEATHSIG = 1  # of prctl
 
 
-def serve(located: Located, name: str, generator: str, host: str, port: int, ready: Callable[[], None]) -> int:
+def serve(located: LocatedModel, name: str, generator: str, host: str, port: int, ready: Callable[[], None]) -> int:
     """Serve a model until the server ends or is stopped; the result is its exit code, 130 where it was stopped.
 
     Args:

@@ -20,16 +20,16 @@ class Example(NamedTuple):
 
     Attributes:
         tokens: of both, and the end-of-sequence token.
-        prompt: how many of the tokens are the prompt.
+        prompt_length: how many of the tokens are the prompt.
     """
 
     tokens: list[int]
-    prompt: int
+    prompt_length: int
 
     @property
     def completion_length(self) -> int:
         """Tokens of the completion, its end included."""
-        return len(self.tokens) - self.prompt
+        return len(self.tokens) - self.prompt_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,21 +71,11 @@ def fine_tune(model: Any, tokenizer: Any, examples: Sequence[Example], folder: P
         folder: for files of the trainer, which saves nothing itself.
         schedule: how long and how fast.
     """
-    from transformers import PrinterCallback, TrainerCallback
+    from transformers import PrinterCallback
     from transformers.utils import logging
     from trl import SFTTrainer
 
     from vpo.models.gradients import FiniteSteps, without_cudnn_attention
-
-    class ShowProgress(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
-        """Advances the progress bar, on standard error, and shows the loss."""
-
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            shown.update()
-
-        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any], **_: Any) -> None:
-            if "loss" in logs:
-                shown.set_postfix_str(f"loss {logs['loss']:.3f}")
 
     logging.disable_progress_bar()  # of saving
     try:
@@ -94,14 +84,30 @@ def fine_tune(model: Any, tokenizer: Any, examples: Sequence[Example], folder: P
             _arguments(folder, schedule),
             train_dataset=to_dataset(examples),
             processing_class=tokenizer,
-            callbacks=[ShowProgress(), FiniteSteps()],
+            callbacks=[FiniteSteps()],
         )
     except ValueError as error:
         raise InputError(f"the trainer refuses its settings ({error})") from error
     trainer.remove_callback(PrinterCallback)  # it writes to standard output
-    with progress_bar("training", schedule.steps) as shown, without_cudnn_attention():
+    with progress_bar("training", schedule.steps) as bar, without_cudnn_attention():
+        trainer.add_callback(_progress_callback(bar))
         trainer.train()
     return [round(entry["loss"], 4) for entry in trainer.state.log_history if "loss" in entry]
+
+
+def _progress_callback(bar: Any) -> Any:
+    """A callback of the trainer that advances a progress bar and shows the loss beside it."""
+    from transformers import TrainerCallback
+
+    class ShowProgress(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            bar.update()
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any], **_: Any) -> None:
+            if "loss" in logs:
+                bar.set_postfix_str(f"loss {logs['loss']:.3f}")
+
+    return ShowProgress()
 
 
 def to_dataset(examples: Sequence[Example]) -> "Dataset":
@@ -111,7 +117,7 @@ def to_dataset(examples: Sequence[Example]) -> "Dataset":
     return Dataset.from_dict(
         {
             "input_ids": [example.tokens for example in examples],
-            "labels": [[IGNORED] * example.prompt + example.tokens[example.prompt :] for example in examples],
+            "labels": [[IGNORED] * each.prompt_length + each.tokens[each.prompt_length :] for each in examples],
         }
     ).with_format("numpy")  # three times as fast to read as lists
 

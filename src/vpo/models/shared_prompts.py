@@ -118,7 +118,7 @@ class SharedPromptDecoder:
     def next(self, tokens: Any, step: int) -> Any:
         """The logits that follow the tokens, (N,), of a step."""
         if step == self.cache.capacity:
-            self.recorded = None  # it reads the memory that the cache has now
+            self.recorded = None  # a recorded graph reads the memory that `grow` replaces
             self.cache.grow()
         self.token.copy_(tokens[:, None])
         self.cache.begin(step)

@@ -73,7 +73,7 @@ def keys_and_values(past: Any) -> tuple[list[Any], list[Any]]:
 
 
 def own_loop(model: Any, mode: Any) -> Callable[..., Any] | None:
-    """The decoding loop of transformers for a `GenerationMode`; None where transformers has none any more."""
+    """The decoding loop of transformers for a `GenerationMode`; None where the installed release has none."""
     from transformers.generation.utils import GENERATION_MODES_MAPPING
 
     return getattr(type(model), GENERATION_MODES_MAPPING[mode], None)

@@ -30,7 +30,7 @@ SetOfAnswers: TypeAlias = tuple[Any, list[str]]  # a problem, and a set of answe
 
 
 @dataclass(frozen=True, kw_only=True)
-class Warmup:
+class WarmupConfig:
     """Settings of a warm-up: steps on single gold answers, then steps on sets of answers."""
 
     answers: int = setting(3, "answers of a set", metavar="M")
@@ -61,7 +61,9 @@ class Warmup:
             raise InputError(f"micro_batch must divide the batch of {self.batch}, and {self.micro_batch} does not")
 
 
-def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Path, warmup: Warmup) -> dict[str, Any]:
+def warm_up(
+    model: str, task_name: str, settings: dict[str, Any], out: str | Path, warmup: WarmupConfig
+) -> dict[str, Any]:
     """Fine-tune a model on sets, and save it in a new folder.
 
     The result has `sets` (how many were made), `left_out` (examples over the token budget), `sets_that_repeat` (the
@@ -80,19 +82,19 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
     task, out = start.task, Path(out)
     check_new(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    problems = _some(task, "train", warmup.set_problems, warmup.seed)
+    problems = _sample_problems(task, "train", warmup.set_problems, warmup.seed)
     policy = load(start.path, precision="float32")
     set_seed(warmup.seed)
-    before = readable(policy, task, warmup)
+    before = readable_share(policy, task, warmup)
     golds = _gold_examples(policy, task) if warmup.single_steps else []
-    singles = _fitting(golds, warmup.max_tokens)
+    singles = _within_budget(golds, warmup.max_tokens)
     with disk_full(out.parent, hint="free disk space, and warm up again"), new_folder(out) as folder:
         losses = _learn(policy, singles, folder, warmup, warmup.single_steps) if singles else []
         sets = _make_sets(policy, task, problems, warmup) if warmup.set_steps else []
         examples = _set_examples(policy, task, sets, warmup)
         kept = Random(f"kept singles {warmup.seed}").sample(singles, min(len(examples), len(singles)))
         losses += _learn(policy, examples + kept, folder, warmup, warmup.set_steps) if warmup.set_steps else []
-        after = readable(policy, task, warmup)
+        after = readable_share(policy, task, warmup)
         policy.model.save_pretrained(folder)
         policy.tokenizer.save_pretrained(folder)
         start.trained_format(task.ask(problems[0], warmup.answers)).save(folder)
@@ -107,16 +109,16 @@ def warm_up(model: str, task_name: str, settings: dict[str, Any], out: str | Pat
     }
 
 
-def readable(policy: Policy, task: Task[Any], warmup: Warmup) -> float:
+def readable_share(policy: Policy, task: Task[Any], warmup: WarmupConfig) -> float:
     """The share of answers that can be parsed, when prompts ask for sets."""
-    prompts = [task.ask(problem, warmup.answers) for problem in _some(task, "train", PROBED, warmup.seed)]
+    prompts = [task.ask(problem, warmup.answers) for problem in _sample_problems(task, "train", PROBED, warmup.seed)]
     sampling = Sampling(temperature=1.0, max_new_tokens=warmup.max_tokens * warmup.answers, seed=warmup.seed)
     sets = [task.parse(each.text, warmup.answers) for each in complete(policy, prompts, sampling)]
     parsed = [answer is not None and task.normal_form(answer) is not None for answers in sets for answer in answers]
     return sum(parsed) / len(parsed)
 
 
-def _learn(policy: Policy, examples: Sequence[Example], folder: Path, warmup: Warmup, steps: int) -> list[float]:
+def _learn(policy: Policy, examples: Sequence[Example], folder: Path, warmup: WarmupConfig, steps: int) -> list[float]:
     """Fine-tune a policy in place; the result is the loss, as it was logged."""
     if len(examples) < warmup.batch:
         raise InputError(f"batch must be at most {len(examples)}, the number of examples, not {warmup.batch}")
@@ -143,31 +145,31 @@ def _gold_examples(policy: Policy, task: Task[Any]) -> list[Example]:
     return examples
 
 
-def _set_examples(policy: Policy, task: Task[Any], sets: Sequence[SetOfAnswers], warmup: Warmup) -> list[Example]:
+def _set_examples(policy: Policy, task: Task[Any], sets: Sequence[SetOfAnswers], warmup: WarmupConfig) -> list[Example]:
     """Sets as examples, less demonstrations over the token budget; the model's own answers were sampled within it."""
     examples = [
         encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets
     ]
-    return examples if warmup.source == OWN else _fitting(examples, warmup.answers * warmup.max_tokens)
+    return examples if warmup.source == OWN else _within_budget(examples, warmup.answers * warmup.max_tokens)
 
 
-def _fitting(examples: list[Example], max_tokens: int) -> list[Example]:
+def _within_budget(examples: list[Example], max_tokens: int) -> list[Example]:
     """The examples within a token budget: a model that learns longer ones would be cut off when it is sampled."""
-    fitting = [example for example in examples if example.completion_length <= max_tokens]
-    if examples and not fitting:
+    kept = [example for example in examples if example.completion_length <= max_tokens]
+    if examples and not kept:
         shortest = min(example.completion_length for example in examples)
         raise InputError(f"no gold answer fits into {max_tokens} tokens, the shortest has {shortest}: raise max_tokens")
-    return fitting
+    return kept
 
 
-def _make_sets(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[SetOfAnswers]:
+def _make_sets(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: WarmupConfig) -> list[SetOfAnswers]:
     if warmup.source == OWN:
-        return _own(policy, task, problems, warmup)
+        return _own_sets(policy, task, problems, warmup)
     random = Random(f"warm-up {warmup.seed}")
     return [(problem, task.demonstrations(problem, warmup.answers, random)) for problem in problems]
 
 
-def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmup) -> list[SetOfAnswers]:
+def _own_sets(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: WarmupConfig) -> list[SetOfAnswers]:
     """Sets of the best different ones of 2m single answers of the model to each problem, in random order.
 
     Problems with fewer than m different answers are left out.
@@ -203,7 +205,7 @@ def _own(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: Warmu
     return sets
 
 
-def _some(task: Task[Any], split: str, count: int, seed: int) -> Sequence[Any]:
+def _sample_problems(task: Task[Any], split: str, count: int, seed: int) -> Sequence[Any]:
     """A random sample of the problems of a split; all of them if it has fewer, and no more can be made."""
     problems = list(task.problems(split))
     if count < len(problems):

@@ -6,7 +6,7 @@ from typing import Any
 
 from vpo.evaluation.eval_folder import FACTS, read_facts
 from vpo.models.generate import Sampling
-from vpo.models.locate import EMBEDDED, Located, ResolvedModel, locate
+from vpo.models.locate import EMBEDDED, LocatedModel, ResolvedModel, locate
 from vpo.models.policy import load
 from vpo.models.prompt_format import PromptFormat
 from vpo.models.run_folder import is_run
@@ -148,7 +148,7 @@ def _search_problems(config: SearchConfig, task: Task[Any], goals: list[Goal]) -
     return tuple(SearchProblem(problem, goal) for problem in problems for goal in goals)
 
 
-def locate_model(config: SearchConfig) -> tuple[Located, int | None]:
+def locate_model(config: SearchConfig) -> tuple[LocatedModel, int | None]:
     """The model, and answers per generation: as it was evaluated, or None for as it was trained."""
     settings = dict(config.task_settings)
     folder = Path(config.model)
@@ -159,5 +159,5 @@ def locate_model(config: SearchConfig) -> tuple[Located, int | None]:
     if config.endpoint is not None and config.model != EMBEDDED and not folder.exists():
         if config.task is None:
             raise InputError("task must be given with an endpoint whose model is not on this machine")
-        return Located(config.task, config.model, PromptFormat(task=config.task), settings), config.answers
+        return LocatedModel(config.task, config.model, PromptFormat(task=config.task), settings), config.answers
     return locate(config.model, config.task, settings), config.answers

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from vpo.models.build_config import BuildConfig
-from vpo.models.warmup import OWN, Warmup, warm_up
+from vpo.models.warmup import OWN, WarmupConfig, warm_up
 from vpo.tasks import get as get_task
 from vpo.training.config import TrainConfig
 from vpo.util.errors import InputError
@@ -120,12 +120,12 @@ class LanguageStart:
     task: str  # a name from `vpo tasks`, or the path of a Python file that defines one
     model: str = setting_like(MazeStart, "model")
     task_settings: dict[str, Any] = field(default_factory=dict)
-    max_tokens: int = setting_like(Warmup, "max_tokens", default=200)
+    max_tokens: int = setting_like(WarmupConfig, "max_tokens", default=200)
     micro_batch: int = setting_like(TrainConfig, "micro_batch", default=32, shown=None)
-    single_steps: int = setting_like(Warmup, "single_steps", default=300)
-    set_steps: int = setting_like(Warmup, "set_steps")
-    set_problems: int = setting_like(Warmup, "set_problems", default=400)
-    warmup_learning_rate: float = setting_like(Warmup, "warmup_learning_rate", default=1e-4)
+    single_steps: int = setting_like(WarmupConfig, "single_steps", default=300)
+    set_steps: int = setting_like(WarmupConfig, "set_steps")
+    set_problems: int = setting_like(WarmupConfig, "set_problems", default=400)
+    warmup_learning_rate: float = setting_like(WarmupConfig, "warmup_learning_rate", default=1e-4)
 
     has_validation: ClassVar[bool] = False
 
@@ -155,18 +155,18 @@ class LanguageStart:
             warm_up(self.model, self.task, self.task_settings, folder, warmup)
         return str(folder)
 
-    def warmup(self, answers: int) -> Warmup | None:
+    def warmup(self, answers: int) -> WarmupConfig | None:
         """Settings of the warm-up; None for no warm-up."""
         if self.single_steps == 0 == self.set_steps:
             return None
-        return Warmup(
+        return WarmupConfig(
             answers=answers,
             source=OWN,
             single_steps=self.single_steps,
             set_steps=self.set_steps,
             set_problems=self.set_problems,
             warmup_learning_rate=self.warmup_learning_rate,
-            micro_batch=math.gcd(Warmup.batch, self.micro_batch),
+            micro_batch=math.gcd(WarmupConfig.batch, self.micro_batch),
             max_tokens=self.max_tokens,
         )
 
