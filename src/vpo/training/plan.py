@@ -11,7 +11,7 @@ from vpo.methods import get as get_method
 from vpo.training.config import TrainConfig
 from vpo.training.starts import LanguageStart, MazeStart, Start
 from vpo.util.errors import InputError
-from vpo.util.settings import setting, setting_like
+from vpo.util.settings import check_settings, setting, setting_like
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,20 +25,21 @@ class Plan:
     rates: tuple[float, ...] = setting(
         (2.5e-5, 5e-5, 1e-4), "learning rates to choose from on the validation problems", metavar="RATE,…"
     )
-    seeds: int = setting(3, "runs of each method that are reported")
+    seeds: int = setting(3, "runs of each method that are reported", least=1)
     steps: int = setting_like(TrainConfig, "steps", default=120)
     prompts_per_step: int = setting_like(TrainConfig, "prompts_per_step", default=128)
-    problems: int = setting(16_000, "how many problems to train on; 0: all of the split")
+    problems: int = setting(16_000, "how many problems to train on; 0: all of the split", least=0)
     group: int = setting_like(TrainConfig, "group")
     warmup_steps: int = setting_like(TrainConfig, "warmup_steps")
     kl: float = setting_like(TrainConfig, "kl", default=0.001, shown=None)
-    validation_problems: int = setting(200, "how many problems to choose rates on")
-    test_problems: int = setting(200, "how many problems to report on; 0: all of the split")
+    validation_problems: int = setting(200, "how many problems to choose rates on", least=0)
+    test_problems: int = setting(200, "how many problems to report on; 0: all of the split", least=0)
     pool: int = setting_like(EvalConfig, "pool")
-    evaluations: int = setting(1, "evaluations of each run, each with a seed of its own")
+    evaluations: int = setting(1, "evaluations of each run, each with a seed of its own", least=1)
 
     def __post_init__(self) -> None:
-        """Check every value."""
+        """Refuse values out of bounds, and those that do not fit the task, the methods or each other."""
+        check_settings(self)
         if not self.start.has_validation and (len(self.rates) > 1 or self.validation_problems):
             raise InputError(f"{self.start.task} has no validation problems to choose a rate on: give one rate")
         for name in ("methods", "rates"):
@@ -47,10 +48,8 @@ class Plan:
                 raise InputError(f"{name} must name 1 or more")
             if len(set(values)) < len(values):
                 raise InputError(f"{name} must name each once, not {', '.join(map(str, values))}")
-        least = {"seeds": 1, "evaluations": 1, "problems": 0, "test_problems": 0}
-        for name, bound in {**least, "validation_problems": int(self.chooses_rates)}.items():
-            if getattr(self, name) < bound:
-                raise InputError(f"{name} must be {bound} or more, not {getattr(self, name)}")
+        if self.chooses_rates and self.validation_problems < 1:
+            raise InputError(f"validation_problems must be 1 or more, not {self.validation_problems}")
         for text in self.methods:
             answers = method_of(text).answers
             if self.pool < answers or self.pool % answers:

@@ -3,16 +3,17 @@
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from vpo.models.build_config import BuildConfig
 from vpo.models.warmup import OWN, WarmupConfig, warm_up
 from vpo.tasks import get as get_task
 from vpo.training.config import TrainConfig
 from vpo.util.errors import InputError
-from vpo.util.settings import setting, setting_like
+from vpo.util.settings import check_settings, setting, setting_like
 
 
+@runtime_checkable
 class Start(Protocol):
     """A task, the model that all methods start from, and the settings of a run that follow from them."""
 
@@ -58,19 +59,18 @@ class MazeStart:
         shown="for mazes one is built",
     )
     size: int = setting_like(BuildConfig, "size")
-    policy_mazes: int = setting(40_000, "mazes to build the policy from")
-    policy_steps: int = setting(2_000, "optimiser steps to build the policy in")
-    policy_batch: int = setting(512, "examples in a step of the build")
-    policy_width: int = setting(192, "width of the policy's layers, a multiple of 32")
+    policy_mazes: int = setting(40_000, "mazes to build the policy from", least=1)
+    policy_steps: int = setting(2_000, "optimiser steps to build the policy in", least=1)
+    policy_batch: int = setting(512, "examples in a step of the build", least=1)
+    policy_width: int = setting(192, "width of the policy's layers, a multiple of 32", least=32)
 
     task: ClassVar[str] = "maze"
     has_validation: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Check the size."""
-        from vpo.tasks.maze.generator import check_size  # the task is slow to import
-
-        check_size(self.size)
+        """Refuse values out of bounds, before anything is written."""
+        check_settings(self)
+        self.build_config()
 
     @property
     def task_settings(self) -> dict[str, Any]:
@@ -94,16 +94,19 @@ class MazeStart:
         if self.model:
             return self.model
         if not folder.is_dir():
-            build = BuildConfig(
-                size=self.size,
-                mazes=self.policy_mazes,
-                steps=self.policy_steps,
-                batch=self.policy_batch,
-                goals=True,
-                width=self.policy_width,
-            )
-            build_maze(folder, build)
+            build_maze(folder, self.build_config())
         return str(folder)
+
+    def build_config(self) -> BuildConfig:
+        """Settings of the policy that is built."""
+        return BuildConfig(
+            size=self.size,
+            mazes=self.policy_mazes,
+            steps=self.policy_steps,
+            batch=self.policy_batch,
+            goals=True,
+            width=self.policy_width,
+        )
 
     def train_settings(self, rollouts: int) -> dict[str, Any]:
         """Larger mazes have longer rollouts, of which fewer fit into memory for a backward pass."""
