@@ -10,7 +10,7 @@ from vpo import read_pool
 from vpo.cli.main import main
 from vpo.search.goals import goals_of
 from vpo.search.scorer import UNKNOWN, ScoringRequest, TaskSource
-from vpo.search.scoring import ScoringPool
+from vpo.search.scoring_pool import ScoringPool
 from vpo.tasks import get
 from vpo.tasks.answers import write
 

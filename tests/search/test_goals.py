@@ -83,8 +83,8 @@ def test_a_function_of_ones_own(tmp_path):
         ({"conditions": ["gold>=much"]}, "not 'gold>=much'"),
         ({"conditions": ["gold>=nan"]}, "not 'gold>=nan'"),
         ({"conditions": [""]}, "not ''"),
-        ({"functions": ["nowhere.py:f"]}, "no such file: 'nowhere.py'"),
-        ({"functions": ["f"]}, "reward must be written FILE.py:FUNCTION"),
+        ({"functions": ["nowhere.py:f"]}, "no such file: nowhere.py (reward functions)"),
+        ({"functions": ["f"]}, "function must be file.py:NAME or module:NAME, not 'f'"),
         ({"targets": ["gold=1", "gold=1"]}, "goals must be given once each"),
     ],
 )
@@ -98,9 +98,9 @@ def test_what_is_no_goal_is_refused(texts, message):
 def test_a_file_that_cannot_be_run_is_one_line(tmp_path):
     file = tmp_path / "bad.py"
     file.write_text("def f(:\n")
-    with pytest.raises(ValueError, match="the file cannot be run"):
+    with pytest.raises(ValueError, match=r"the functions cannot be loaded .SyntaxError"):
         goals_of(TASK, functions=[f"{file}:f"])
     file.write_text("g = 1\n")
     for name in "fg":
-        with pytest.raises(ValueError, match=f"the file has no function '{name}'"):
+        with pytest.raises(ValueError, match=f"bad.py has no function '{name}'"):
             goals_of(TASK, functions=[f"{file}:{name}"])

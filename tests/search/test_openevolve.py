@@ -162,7 +162,7 @@ def test_answers_are_cut_out_and_scored_as_the_task_does_it(tmp_path):
 
 def test_what_openevolve_cannot_do_is_refused(tmp_path):
     for changes in ({"operators": {"fresh": 1.0}}, {"budget": {"tokens": 10}}):
-        with pytest.raises(ValueError, match="openevolve has operators of its own, and no budget in tokens"):
+        with pytest.raises(ValueError, match="openevolve takes neither operators nor a budget in tokens"):
             config("http://127.0.0.1:9/v1", **changes)
     with pytest.raises(ValueError, match="thinking cannot be set for an endpoint"):
         config("http://127.0.0.1:9/v1", thinking=True)

@@ -132,11 +132,11 @@ def test_a_search_that_was_cut_off_anywhere_ends_the_same(whole, seed, tmp_path)
 
 
 def test_a_log_that_is_torn_inside_a_character_is_read(tmp_path):
-    from vpo.search.log import read_rows
+    from vpo.util.files import read_log
 
     log = tmp_path / "log.jsonl"
     log.write_bytes('{"a": "é"}\n{"a": "é'.encode()[:-1])
-    assert read_rows(log) == [{"a": "é"}]
+    assert read_log(log) == [{"a": "é"}]
 
 
 @pytest.mark.slow

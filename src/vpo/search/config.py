@@ -63,6 +63,6 @@ class SearchConfig:
         if self.endpoint is not None and self.thinking:
             raise InputError("thinking cannot be set for an endpoint: it is a setting of its server")
         if self.strategy == "openevolve" and (self.operators is not None or "tokens" in self.budget):
-            raise InputError("strategy openevolve has operators of its own, and no budget in tokens")
+            raise InputError("strategy openevolve takes neither operators nor a budget in tokens")
         if self.strategy == "openevolve" and self.endpoint is None:
             raise InputError("strategy openevolve needs an endpoint: serve the model with vpo serve, and give its URL")

@@ -82,7 +82,7 @@ class VllmGenerator:
         self.model, self.sampling = self.vllm.LLM(model=path), sampling
 
     def generate(self, requests: Sequence[GenerationRequest], seed: int) -> list[Generation]:
-        """Each completion has a seed of its own."""
+        """Completion i is sampled with `seed + i`."""
         prompts = render_prompts(
             self.model.get_tokenizer(),
             [request.messages for request in requests],

@@ -10,15 +10,14 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vpo.core.targets import parse_target, weights_for
+from vpo.rewards.functions import load_function
 from vpo.tasks import Task
 from vpo.util.errors import InputError
-from vpo.util.files import load_module
 
 TOLERANCE = 1e-9
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -160,22 +159,11 @@ class FunctionGoal(Goal):
     """A function of the user's, ``function(answer, scores, problem)`` with scores by name: solved at 1."""
 
     def __init__(self, text: str, task: Task[Any]) -> None:
-        """Read "file.py:function"."""
-        self.name, self.task = text, task
-        path, _, name = text.rpartition(":")
-        if not Path(path).is_file():
-            raise InputError(f"reward must be written FILE.py:FUNCTION; no such file: {path!r}")
-        try:
-            module = load_module(path, f"vpo_reward_{Path(path).stem}")
-        except Exception as error:
-            raise InputError(f"{path}: the file cannot be run ({type(error).__name__}: {error})") from error
-        self.function = getattr(module, name, None)
-        if not callable(self.function):
-            raise InputError(f"{path}: the file has no function {name!r}")
+        """Read "file.py:function" or "module:function"."""
+        self.name, self.task, self.function = text, task, load_function(text)
 
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
         """What the function returns."""
-        assert self.function is not None
         result = self.function(answer, dict(zip(self.task.names_of(problem), vector, strict=True)), problem)
         try:
             number = float(result)

@@ -1,4 +1,4 @@
-"""Many searches in parallel, each in a process of its own."""
+"""Many searches in parallel, each in its process."""
 
 from dataclasses import dataclass
 from pathlib import Path

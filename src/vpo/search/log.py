@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.util.errors import InputError
-from vpo.util.files import append_rows, complete_lines, first_difference, now, write_json, write_text
+from vpo.util.files import append_rows, complete_lines, first_difference, now, read_log, write_json, write_text
 from vpo.util.grouping import group_by
 
 SETTINGS, GENERATIONS, CANDIDATES = "search.json", "generations.jsonl", "candidates.jsonl"
@@ -45,11 +45,11 @@ class Log:
 
         What was left incomplete, by a kill for example, is removed from the files.
         """
-        generations = read_rows(self.folder / GENERATIONS)
+        generations = read_log(self.folder / GENERATIONS)
         complete = len(generations)
         while complete and generations[complete - 1]["place"] + 1 < generations[complete - 1]["of"]:
             complete -= 1  # of an iteration whose last generations are missing
-        candidates = group_by(read_rows(self.folder / CANDIDATES), lambda row: row["generation"])
+        candidates = group_by(read_log(self.folder / CANDIDATES), lambda row: row["generation"])
         scored = {
             number: rows for number, rows in candidates.items() if number < complete and len(rows) == rows[0]["of"]
         }
@@ -89,11 +89,6 @@ def read_settings(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder} holds no search")
     settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return {FORMER_NAMES.get(name, name): value for name, value in settings.items()}
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The complete lines of a log; none where there is no file."""
-    return [json.loads(line) for line in complete_lines(path)]
 
 
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

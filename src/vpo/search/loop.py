@@ -14,7 +14,7 @@ from vpo.search.generators import Generator
 from vpo.search.log import Log
 from vpo.search.operators import GenerationRequest, request_for_move
 from vpo.search.scorer import ScoredAnswer, ScoredGeneration, ScoringRequest
-from vpo.search.scoring import ScoringPool
+from vpo.search.scoring_pool import ScoringPool
 from vpo.search.strategies import Strategy
 from vpo.tasks import Task
 from vpo.util.errors import InputError

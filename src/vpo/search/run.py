@@ -9,7 +9,7 @@ from vpo.search.log import Log, has_ended
 from vpo.search.loop import Search
 from vpo.search.openevolve import strategy as openevolve
 from vpo.search.result import SearchResult, archives_of, read_result
-from vpo.search.scoring import ScoringPool
+from vpo.search.scoring_pool import ScoringPool
 from vpo.search.setup import SearchSetup, prepare
 from vpo.util.files import locked
 

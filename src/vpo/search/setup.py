@@ -17,7 +17,7 @@ from vpo.search.goals import Goal, goals_of
 from vpo.search.loop import LoopConfig
 from vpo.search.operators import check_operators, default_operators
 from vpo.search.scorer import TaskSource
-from vpo.search.scoring import check_limits
+from vpo.search.scoring_pool import check_limits
 from vpo.search.strategies import BestOfN, Evolve, Strategy
 from vpo.tasks import Task
 from vpo.tasks.task import scoring_note

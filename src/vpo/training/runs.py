@@ -29,7 +29,7 @@ from typing import Any
 from vpo.models.run_folder import CONFIG, NOTES, RunFolder, is_run
 from vpo.training.config import TrainConfig, as_toml, config_of, read_settings
 from vpo.util.errors import InputError
-from vpo.util.files import check_new, complete_lines, locked, new_folder, write_json, write_text
+from vpo.util.files import check_new, locked, new_folder, read_log, write_json, write_text
 
 COMPLETE = "complete"  # marks a checkpoint of which every file is written
 
@@ -63,7 +63,7 @@ class Run(RunFolder):
 
     def steps(self) -> list[dict[str, Any]]:
         """The logged metrics of each step; empty without a log."""
-        return [json.loads(line) for line in complete_lines(self.metrics)]
+        return read_log(self.metrics)
 
     def lock(self) -> AbstractContextManager[None]:
         """Lock the run; raise where another process trains it."""

@@ -103,6 +103,11 @@ def complete_lines(path: Path) -> list[str]:
     return [line.decode() for line in path.read_bytes().split(b"\n")[:-1]] if path.is_file() else []
 
 
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The rows of a log that `append_rows` writes: its complete lines, none without a file."""
+    return [json.loads(line) for line in complete_lines(path)]
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file, complete or not at all."""
     with replacing(path) as temporary:

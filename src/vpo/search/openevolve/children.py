@@ -1,4 +1,4 @@
-"""Completions and the children that their answers become, and ``children.jsonl``, a row for each child."""
+"""Requests for completions, the children that their answers become, and ``children.jsonl``, a row for each child."""
 
 import json
 from collections.abc import Sequence
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vpo.util.files import append_rows, complete_lines, write_text
+from vpo.util.files import append_rows, read_log, write_text
 
 CHILDREN = "children.jsonl"
 
 
 @dataclass(frozen=True)
-class Completion:
+class CompletionRequest:
     """A completion to request.
 
     Attributes:
@@ -36,7 +36,7 @@ class Child:
 
     Attributes:
         iteration: its number.
-        completion: that it is part of.
+        request: of the completion that it is part of.
         position: in the completion, from 0.
         text: of the whole completion; None where the request failed.
         tokens: of the whole completion; None where the endpoint does not count them.
@@ -45,7 +45,7 @@ class Child:
     """
 
     iteration: int
-    completion: Completion
+    request: CompletionRequest
     position: int
     text: str | None
     tokens: int | None
@@ -57,12 +57,12 @@ class Child:
         first = self.position == 0
         return {
             "iteration": self.iteration,
-            "completion": self.completion.number,
+            "completion": self.request.number,
             "place": self.position,
             "text": self.text if first else None,
             "tokens": self.tokens if first else 0,
             "id": self.program.id if self.program else None,
-            "parent": self.completion.parent.id,
+            "parent": self.request.parent.id,
             "code": self.program.code if self.program else None,
             "metrics": (self.program.metrics or None) if self.program else None,
             "error": self.error,
@@ -71,8 +71,7 @@ class Child:
 
 def read_children(output: Path) -> list[dict[str, Any]]:
     """The rows of all children, by iteration."""
-    rows = [json.loads(line) for line in complete_lines(output / CHILDREN)]
-    return sorted(rows, key=lambda row: int(row["iteration"]))
+    return sorted(read_log(output / CHILDREN), key=lambda row: int(row["iteration"]))
 
 
 def add_children(output: Path, children: Sequence[dict[str, Any]]) -> None:

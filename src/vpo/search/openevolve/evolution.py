@@ -29,7 +29,7 @@ from openevolve.llm.ensemble import LLMEnsemble
 from openevolve.utils.code_utils import parse_full_rewrite
 
 from vpo.core.checks import as_integer
-from vpo.search.openevolve.children import Child, Completion, add_children, drop_children_after, read_children
+from vpo.search.openevolve.children import Child, CompletionRequest, add_children, drop_children_after, read_children
 from vpo.search.openevolve.files import checkpoint_path, newest_checkpoint
 from vpo.search.scorer import MISSING
 from vpo.tasks import Task
@@ -85,7 +85,7 @@ class SetEvolution:
         if not self.database.programs:
             await self._add_first_program()
         while done < iterations and not self._solved:
-            batch = self._next_completions(done, completions, iterations)
+            batch = self._next_requests(done, completions, iterations)
             for children in await asyncio.gather(*map(self._complete, batch, self._models)):
                 self._add(children)
             done, completions = batch[-1].iterations.stop - 1, completions + len(batch)
@@ -112,8 +112,8 @@ class SetEvolution:
         self.database.add(Program(id=first_id, code=code, language=self.config.language, metrics=metrics))
         self._store_artifacts(first_id)
 
-    def _next_completions(self, done: int, number: int, iterations: int) -> list[Completion]:
-        """One completion for each of the concurrent requests, the last cut short where the iterations end."""
+    def _next_requests(self, done: int, number: int, iterations: int) -> list[CompletionRequest]:
+        """As many requests as run concurrently, the last for fewer children where the iterations end."""
         batch = []
         for index in range(len(self._models)):
             first = done + 1 + index * self.answers
@@ -122,7 +122,7 @@ class SetEvolution:
                 batch.append(self._sample(number + index, children))
         return batch
 
-    def _sample(self, number: int, iterations: range) -> Completion:
+    def _sample(self, number: int, iterations: range) -> CompletionRequest:
         """Choose a parent and build its prompt."""
         prompts = self.config.prompt
         island = number % self.config.database.num_islands
@@ -143,29 +143,29 @@ class SetEvolution:
             program_artifacts=self.database.get_artifacts(parent.id),
             feature_dimensions=self.config.database.feature_dimensions,
         )
-        return Completion(number, iterations, island, parent, prompt)
+        return CompletionRequest(number, iterations, island, parent, prompt)
 
-    async def _complete(self, completion: Completion, models: LLMEnsemble) -> list[Child]:
-        """Request a completion and evaluate its answers, one after another."""
+    async def _complete(self, request: CompletionRequest, models: LLMEnsemble) -> list[Child]:
+        """Send a request and evaluate the answers of its completion, one after another."""
         text: str | None = None
         tokens: int | None = 0
         error: str | None = None
         answers: list[str | None] = []
         try:
             text = await models.generate_with_context(
-                system_message=completion.prompt["system"],
-                messages=[{"role": "user", "content": completion.prompt["user"]}],
+                system_message=request.prompt["system"],
+                messages=[{"role": "user", "content": request.prompt["user"]}],
             )
             tokens = (models.last_usage or {}).get("completion_tokens")
             answers = self._cut(text or "")
         except Exception as exception:  # whatever the client raises, or a parser of the user's
             error = f"LLM generation failed: {exception}"
         children = []
-        for position, iteration in enumerate(completion.iterations):
+        for position, iteration in enumerate(request.iterations):
             program, failure = None, error
             if failure is None:
-                program, failure = await self._evaluate(answers[position], completion, iteration)
-            children.append(Child(iteration, completion, position, text, tokens, program, failure))
+                program, failure = await self._evaluate(answers[position], request, iteration)
+            children.append(Child(iteration, request, position, text, tokens, program, failure))
         return children
 
     def _cut(self, text: str) -> list[str | None]:
@@ -176,7 +176,7 @@ class SetEvolution:
         return [text] if answers == [None] else answers
 
     async def _evaluate(
-        self, answer: str | None, completion: Completion, iteration: int
+        self, answer: str | None, request: CompletionRequest, iteration: int
     ) -> tuple[Program | None, str | None]:
         """An answer as an evaluated program, or why it is none."""
         if answer is None:
@@ -184,7 +184,7 @@ class SetEvolution:
         code = answer if self.task is not None else parse_full_rewrite(answer, self.config.language)
         if not code:
             return None, "No valid code found in response"
-        if code == completion.parent.code:
+        if code == request.parent.code:
             return None, "Rewrite is identical to the parent program"
         if len(code) > self.config.max_code_length:
             return None, f"Generated code exceeds maximum length ({len(code)} > {self.config.max_code_length})"
@@ -193,11 +193,11 @@ class SetEvolution:
             id=child_id,
             code=code,
             language=self.config.language,
-            parent_id=completion.parent.id,
-            generation=completion.parent.generation + 1,
+            parent_id=request.parent.id,
+            generation=request.parent.generation + 1,
             metrics=await self._openevolve.evaluator.evaluate_program(code, child_id),
             iteration_found=iteration,
-            metadata={"changes": "Full rewrite", "parent_metrics": completion.parent.metrics},
+            metadata={"changes": "Full rewrite", "parent_metrics": request.parent.metrics},
         )
         return program, None
 
@@ -218,14 +218,14 @@ class SetEvolution:
         add_children(self.output, rows)
 
     def _add_program(self, program: Program, child: Child) -> None:
-        island = child.completion.island
+        island = child.request.island
         if self.database.add(program, iteration=child.iteration, target_island=island) is None:
             return  # rejected by the database
         self._store_artifacts(program.id)
         self.database.log_prompt(
             program_id=program.id,
             template_key="full_rewrite_user",
-            prompt=dict(child.completion.prompt),
+            prompt=dict(child.request.prompt),
             responses=[child.text],
         )
         self.database.increment_island_generation(island_idx=island)

@@ -17,7 +17,7 @@ from vpo.search.candidates import SearchProblem
 from vpo.search.loop import LoopConfig
 from vpo.search.openevolve.files import escaped, write_template
 from vpo.search.scorer import ScoredAnswer, ScoringRequest, TaskSource
-from vpo.search.scoring import ScoringPool
+from vpo.search.scoring_pool import ScoringPool
 from vpo.tasks import Task
 from vpo.util.errors import InputError
 from vpo.util.files import write_json, write_text
@@ -77,7 +77,7 @@ class Project:
     def write(self, task: Task[Any], config: LoopConfig) -> None:
         """Write the files of the project."""
         if "combined_score" in task.names:
-            raise InputError("OpenEvolve has a metric combined_score of its own: give the objective another name")
+            raise InputError("combined_score is a metric of OpenEvolve: give the objective another name")
         self.folder.mkdir(parents=True, exist_ok=True)
         write_json(self.folder / "config.yaml", self._openevolve_config(config))  # JSON is YAML
         settings = {
@@ -149,7 +149,7 @@ def evaluator(settings: str) -> Callable[[str], dict[str, float]]:
 
 
 class _Evaluator:
-    """Scores answers in a process of its own, started with the first answer."""
+    """Scores answers in another process, started with the first answer."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings

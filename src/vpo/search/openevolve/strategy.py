@@ -70,7 +70,7 @@ def _is_done(project: Project, steps: int) -> bool:
 
 
 def _run(project: Project, answers: int, steps: int) -> None:
-    """Run a project in a process of its own: OpenEvolve sets up the root logger and global random numbers."""
+    """Run a project in another process: OpenEvolve sets up the root logger and global random numbers."""
     arguments = (project.folder, answers, project.source.task, project.source.settings, steps)
     process = multiprocessing.get_context("spawn").Process(target=run_project, args=arguments)
     process.start()
@@ -134,6 +134,7 @@ def log_rows(
     generations: list[dict[str, Any]] = []
     candidates: list[dict[str, Any]] = []
     candidate_numbers: dict[str, int] = {}  # by the id of the program
+    objectives = task.names_of(project.problem.problem)
     for child in read_children(project.output):
         if child["iteration"] > steps:
             break
@@ -143,31 +144,44 @@ def log_rows(
                     "number": first_number + len(generations),
                     "iteration": (child["iteration"] - 1) // config.per_iteration,
                     "case": project.problem.name,
-                    "operator": "openevolve",
                     "parent": candidate_numbers.get(child["parent"]),
-                    "known": 0,
                     "first": len(candidates),
-                    "text": child["text"] or "",
-                    "tokens": child["tokens"],
-                    "failure": None if child["text"] else child["error"],
+                    **_generation_fields(child),
                 }
             )
-        generation = generations[-1]
         if child["id"]:
             candidate_numbers[child["id"]] = len(candidates)
         candidates.append(
             {
-                **{name: generation[name] for name in ("case", "iteration", "operator", "parent")},
-                "generation": generation["number"],
+                **_candidate_fields(child, generations[-1], objectives),
                 "of": config.answers,
                 "number": len(candidates),
-                "position": child["place"] + 1,
-                **asdict(_scored_answer(child, task.names_of(project.problem.problem))),
             }
         )
     for index, row in enumerate(generations):
         row |= {"place": index, "of": len(generations)}
     return generations, candidates
+
+
+def _generation_fields(child: dict[str, Any]) -> dict[str, Any]:
+    """What the log has of a completion, from the row of its first child."""
+    return {
+        "operator": "openevolve",
+        "known": 0,
+        "text": child["text"] or "",
+        "tokens": child["tokens"],
+        "failure": None if child["text"] else child["error"],
+    }
+
+
+def _candidate_fields(child: dict[str, Any], generation: dict[str, Any], objectives: tuple[str, ...]) -> dict[str, Any]:
+    """What the log has of a child, besides its number."""
+    return {
+        **{name: generation[name] for name in ("case", "iteration", "operator", "parent")},
+        "generation": generation["number"],
+        "position": child["place"] + 1,
+        **asdict(_scored_answer(child, objectives)),
+    }
 
 
 def _scored_answer(child: dict[str, Any], objectives: tuple[str, ...]) -> ScoredAnswer:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vpo.search.scorer import ScoringRequest, TaskSource, form_text
-from vpo.search.scoring import ScoringPool
+from vpo.search.scoring_pool import ScoringPool
 from vpo.tasks import get
 from vpo.tasks.answers import write
 
@@ -140,7 +140,7 @@ def test_processes_end_with_a_parent_that_is_killed(source, tmp_path):
     script.write_text(
         "import sys, time\n"
         "from vpo.search.scorer import ScoringRequest, TaskSource\n"
-        "from vpo.search.scoring import ScoringPool\n"
+        "from vpo.search.scoring_pool import ScoringPool\n"
         "if __name__ == '__main__':\n"
         f"    pool = ScoringPool(TaskSource({source.task!r}, {{}}, 'test', None), 1, 500)\n"
         "    print(pool.workers[0].process.pid, flush=True)\n"
