@@ -21,6 +21,17 @@ def test_a_config_is_read_back_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("vllm", "generator", "mode"), [("off", "transformers", None), ("colocate", "vllm", "colocate")]
+)
+def test_the_config_of_an_earlier_run_is_read_by_its_former_names(tmp_path, vllm, generator, mode):
+    path = tmp_path / "config.toml"
+    path.write_text(f'task = "maze"\nprompts = 8\ntokens_per_answer = 29\nvllm = "{vllm}"\n')
+    config = config_of(read_settings(path))
+    assert (config.prompts_per_step, config.max_tokens) == (8, 29)
+    assert (config.generator, config.vllm_mode) == (generator, mode)
+
+
+@pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"steps": 0}, "steps must be 1 or more, not 0"),

@@ -9,6 +9,7 @@ from vpo.util.errors import InputError
 from vpo.util.files import write_json
 
 FILE = "vpo.json"
+FORMER_NAMES = {"tokens_per_answer": "max_tokens"}  # in vpo.json
 MAX_TOKENS = 256  # of an answer, where nothing is known of a model
 
 
@@ -56,6 +57,7 @@ def format_of(folder: str | Path) -> PromptFormat | None:
     if not path.is_file():
         return None
     try:
-        return PromptFormat(**json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        return PromptFormat(**{FORMER_NAMES.get(name, name): value for name, value in settings.items()})
+    except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: this is not the prompt format of a model ({error})") from None

@@ -30,6 +30,7 @@ VLLM_MODES = ("colocate", "server")
 PRECISIONS = ("auto", "float32", "mixed", "bfloat16")
 TRACKERS = ("tensorboard", "wandb", "trackio")
 ENGINES = ("trl", "verl")
+FORMER_NAMES = {"prompts": "prompts_per_step", "tokens_per_answer": "max_tokens"}  # in config.toml of earlier runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +112,7 @@ class TrainConfig:
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
-    """Read a TOML file of settings; only fields of `TrainConfig` are allowed in it."""
+    """Read a TOML file of settings; only fields of `TrainConfig`, or their former names, are allowed in it."""
     try:
         with open(path, "rb") as file:
             settings = tomllib.load(file)
@@ -121,6 +122,7 @@ def read_settings(path: str | Path) -> dict[str, Any]:
         raise InputError(f"{path}: the settings cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: the file is not TOML ({error})") from None
+    settings = _by_present_names(settings)
     known = [each.name for each in fields(TrainConfig)]
     for name in settings:
         if name not in known:
@@ -129,6 +131,13 @@ def read_settings(path: str | Path) -> dict[str, Any]:
         if not matches_type(settings[name], kind):
             raise InputError(f"{path}: {name} must be {type_name(kind)}, not {settings[name]!r}")
     return settings
+
+
+def _by_present_names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by the names that they have now; `vllm` was off, or the mode of vLLM."""
+    renamed = {FORMER_NAMES.get(name, name): value for name, value in settings.items()}
+    mode = renamed.pop("vllm", "off")
+    return renamed if mode == "off" else {"generator": "vllm", "vllm_mode": mode, **renamed}
 
 
 def config_of(settings: Mapping[str, Any]) -> TrainConfig:
