@@ -119,7 +119,7 @@ def test_a_reader_that_leaves_early_is_no_error(pool):
     assert done.returncode == 0
 
 
-def test_a_terminal_without_the_signs_is_no_error(pool):
+def test_a_terminal_without_the_characters_is_no_error(pool):
     done = run("measure", pool, pool, stdout=subprocess.PIPE, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
     assert "best@k, by answers" in done.stdout
@@ -136,7 +136,7 @@ def test_names_from_a_file_cannot_command_the_terminal(tmp_path):
         assert "\x1b" not in done.stdout
 
 
-def test_pools_of_one_name_are_told_apart(tmp_path, pool, capsys):
+def test_pools_of_one_name_are_distinguished(tmp_path, pool, capsys):
     (tmp_path / "run-0.7.jsonl").write_text((tmp_path / "pool.jsonl").read_text())
     assert main(["measure", pool, str(tmp_path / "run-0.7.jsonl")]) == 0
     assert "run-0.7 − pool" in capsys.readouterr().out

@@ -29,7 +29,7 @@ def test_what_is_there_has_its_version(capsys):
     assert seen["torch"]["detail"].endswith("for training")
 
 
-def test_a_wall_is_there_where_a_program_ran_behind_it(capsys):
+def test_isolation_is_there_where_a_program_ran_in_it(capsys):
     code, seen = findings(capsys)
     for name in ("bubblewrap", "landlock"):
         assert seen[name]["there"] == (not unavailable_reason(ISOLATIONS[name]))
@@ -44,7 +44,7 @@ def test_what_is_missing_is_named_with_its_remedy(capsys, monkeypatch):
     assert "apt-get install bubblewrap" in seen["bubblewrap"]["remedy"]
 
 
-def test_a_machine_without_walls_fails_the_check(capsys, monkeypatch):
+def test_a_machine_without_isolation_fails_the_check(capsys, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(landlock, "version", lambda: 0)
     assert main(["doctor"]) == 1

@@ -28,7 +28,7 @@ def test_a_hand_worked_pool():
     assert pass_at_k([False, True, False, False], 2) == pytest.approx(0.5)
 
 
-def test_several_k_and_many_pools_at_once():
+def test_several_k_and_many_pools_in_one_call():
     scores = np.random.default_rng(0).random((3, 5, 30))
     together = best_at_k(scores, [1, 10, 30])
     assert together.shape == (3, 5, 3)
@@ -71,7 +71,7 @@ def test_first_and_set():
     assert first(torch.tensor([scores, scores])).tolist() == pytest.approx([0.3, 0.3])
 
 
-def test_tokens_buy_generations():
+def test_a_token_budget_allows_a_number_of_generations():
     # One generation costs 10 tokens on average; best@1 = 0.5, best@2 = 1.
     values = best_at_tokens([0.0, 1.0], [5, 15], [0, 5, 10, 15, 20, 1000])
     np.testing.assert_allclose(values, [0, 0.25, 0.5, 0.75, 1, 1])

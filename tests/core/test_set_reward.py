@@ -128,10 +128,10 @@ def test_a_rollout_has_the_same_reward_in_any_batch():
 
 def test_own_directions():
     rewards = np.random.default_rng(0).random((5, 3, 4))
-    drawn = dirichlet(4, size=100, seed=1)
-    expected = [np.mean(np.max(drawn @ one.T, axis=1)) for one in rewards]
-    np.testing.assert_allclose(set_reward(rewards, directions=drawn), expected, atol=1e-14)
-    np.testing.assert_allclose(set_reward(torch.tensor(rewards), directions=torch.tensor(drawn)), expected)
+    weightings = dirichlet(4, size=100, seed=1)
+    expected = [np.mean(np.max(weightings @ one.T, axis=1)) for one in rewards]
+    np.testing.assert_allclose(set_reward(rewards, directions=weightings), expected, atol=1e-14)
+    np.testing.assert_allclose(set_reward(torch.tensor(rewards), directions=torch.tensor(weightings)), expected)
 
 
 # Masks
@@ -179,7 +179,7 @@ def test_float32_arrays_stay_close():
     np.testing.assert_allclose(result, set_reward(rewards), atol=1e-4)
 
 
-def test_lists_and_whole_numbers_are_taken():
+def test_lists_and_integers_are_accepted():
     assert set_reward([[1, 0], [0, 1]]) == set_reward([[1.0, 0.0], [0.0, 1.0]])
     assert set_reward(torch.tensor([[True, False], [False, True]])) == pytest.approx(0.75, abs=1e-6)
 

@@ -29,7 +29,7 @@ from vpo.tasks.answers import write
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
-CARRIED = [name for name in METHODS if name not in ("gdpo", "goal_conditioned")]  # the latter needs a task
+SUPPORTED = [name for name in METHODS if name not in ("gdpo", "goal_conditioned")]  # the latter needs a task
 LABEL = json.dumps({"solution": "4"})
 
 
@@ -79,7 +79,7 @@ def test_a_label_carries_columns():
     assert columns_of("{1, 2}") == {"label": "{1, 2}"}
 
 
-def test_what_cannot_be_carried_is_refused():
+def test_unsupported_methods_are_refused():
     with pytest.raises(ValueError, match="gdpo divides by the spread of the whole batch, and an agent of OpenRLHF"):
         agent(reward_by("gdpo"))
     with pytest.raises(ValueError, match="vpo_anchored has an advantage for each answer, and OpenRLHF has one"):
@@ -218,7 +218,7 @@ def advantages_of(openrlhf, samples, estimator, group=4):
     return np.asarray([float(experience.advantages[0, -1]) for experience in made]).reshape(-1, group)
 
 
-@pytest.mark.parametrize("name", CARRIED)
+@pytest.mark.parametrize("name", SUPPORTED)
 def test_openrlhf_gets_the_advantages_of_the_method(openrlhf, tmp_path, monkeypatch, name):
     monkeypatch.setattr("vpo.methods.normalize.EPSILON", 1e-9)  # what OpenRLHF adds to a spread
     file = plugin(tmp_path, name, "from vpo.engines.openrlhf import agent\nAgentExecutor = agent(reward_of_vpo)\n")

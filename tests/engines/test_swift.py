@@ -30,7 +30,7 @@ from vpo.tasks.maze import MazeTask
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
 LAST_LINES = "from vpo.engines.swift import register\nregister(reward_of_vpo)\n"
-CARRIED = [name for name in METHODS if name != "goal_conditioned"]  # which needs a task
+SUPPORTED = [name for name in METHODS if name != "goal_conditioned"]  # which needs a task
 
 
 def arguments(name="vpo", **settings):
@@ -98,7 +98,7 @@ def test_arguments_that_do_not_fit_are_refused(name, settings, message):
         check_arguments(reward_by(name), arguments(name, **settings))
 
 
-def test_what_cannot_be_carried_is_refused():
+def test_unsupported_methods_are_refused():
     with pytest.raises(ValueError, match="vpo_anchored has an advantage for each answer, and ms-swift has one"):
         register(reward_function(None, "vpo_anchored", score=score, objectives=OBJECTIVES))
     with pytest.raises(ValueError, match="train with swift rlhf"):
@@ -140,7 +140,7 @@ def samples_of(swift, count):
     return [swift.sample(row) for row in rows]
 
 
-@pytest.mark.parametrize("name", CARRIED)
+@pytest.mark.parametrize("name", SUPPORTED)
 def test_ms_swift_gets_the_advantages_of_the_method(swift, tmp_path, name):
     import torch
 

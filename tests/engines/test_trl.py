@@ -194,7 +194,7 @@ def test_what_is_logged_follows_masks_and_groups():
     assert logged["vpo/groups_without_spread"] == 1
 
 
-def test_evaluation_of_goal_conditioned_asks_for_the_deployed_weighting():
+def test_evaluation_of_goal_conditioned_states_the_deployed_weighting():
     reward = own_reward("goal_conditioned", target=[0.5, 0.5, 0.0])
     row = task_dataset(reward, evaluation=True)[0]
     assert "vowels 50%, consonants 50%, rest 0%" in row["prompt"][-1]["content"]
@@ -206,7 +206,7 @@ def test_evaluation_of_goal_conditioned_asks_for_the_deployed_weighting():
     assert plain(["p"], sets, deployed=[True]) == plain(["p"], sets)
 
 
-def test_thinking_is_off_unless_asked_for(tmp_path):
+def test_thinking_is_off_by_default(tmp_path):
     assert grpo_config("vpo", output_dir=str(tmp_path)).chat_template_kwargs == {"enable_thinking": False}
     chosen = grpo_config("vpo", output_dir=str(tmp_path), chat_template_kwargs={"enable_thinking": True})
     assert chosen.chat_template_kwargs == {"enable_thinking": True}

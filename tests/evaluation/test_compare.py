@@ -170,7 +170,7 @@ def test_a_curve_of_one_problem_has_no_band(tmp_path, capsys):
     assert (tmp_path / "out" / "best_at_k.png").is_file()
 
 
-def test_an_evaluation_is_not_overwritten_unless_asked_and_is_whole_or_absent(runs, tmp_path, capsys):
+def test_an_evaluation_is_overwritten_only_on_request_and_is_whole_or_absent(runs, tmp_path, capsys):
     from vpo.evaluation.eval_folder import check_free
 
     folder = tmp_path / "grpo"
@@ -188,7 +188,7 @@ def test_an_evaluation_is_not_overwritten_unless_asked_and_is_whole_or_absent(ru
     assert f"{folder} has no evaluation: make one with `vpo eval {folder}`" in capsys.readouterr().err
 
 
-def test_what_is_not_there_is_said(capsys):
+def test_missing_runs_are_named(capsys):
     assert main(["compare", "nowhere"]) == 2
     assert capsys.readouterr().err == "vpo: error: no such run, folder or pool: nowhere\n"
 

@@ -164,7 +164,7 @@ def test_ragged_pools(tmp_path):
     assert not any(row.metric.name == "hypervolume" for row in comparison.rows)
 
 
-def test_tokens_make_a_dear_generation_compare_with_cheap_ones(tmp_path, scores):
+def test_tokens_make_an_expensive_generation_compare_with_cheap_ones(tmp_path, scores):
     sets = make_pool(tmp_path / "sets.jsonl", scores, tokens=30)
     single = make_pool(tmp_path / "single.jsonl", scores.reshape(6, 12, 1, 2), tokens=10)
     comparison = compare([sets, single])
@@ -186,7 +186,7 @@ def test_all_answers_are_always_reported(tmp_path):
     assert any("by generations k ends at 4" in note for note in few.notes)
 
 
-def test_dear_generations_that_no_pool_can_afford(tmp_path, scores):
+def test_expensive_generations_beyond_every_budget(tmp_path, scores):
     """Where one set costs more than the whole of the other pool, there is no budget to compare at."""
     sets = make_pool(tmp_path / "sets.jsonl", scores, tokens=1000)
     single = make_pool(tmp_path / "single.jsonl", scores.reshape(6, 12, 1, 2), tokens=10)

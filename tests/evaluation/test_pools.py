@@ -62,7 +62,7 @@ def test_rows_may_come_in_any_order(tmp_path):
     np.testing.assert_array_equal(pool.problems["a"].scores_nD[:, 0], [0.3, 0.4, 0.1, 0.2])
 
 
-def test_objectives_are_told_apart_by_name_not_by_order(tmp_path):
+def test_objectives_are_matched_by_name_not_by_order(tmp_path):
     rows = [row("a", gold=0.1, lava=0.9), {**row("b"), "scores": {"lava": 0.8, "gold": 0.2}}]
     pool = read_pool(lines(tmp_path / "pool.jsonl", rows))
     assert pool.objectives == ("gold", "lava")
@@ -205,7 +205,7 @@ WHOLE = gzip.compress(json.dumps(row()).encode() * 1000, mtime=0)
         ("pool.jsonl", b'{"scores": {}, "scores": {"a": 0}}\n', r"'scores' occurs twice in one object"),
     ],
 )
-def test_damaged_files_are_one_line_with_their_place(tmp_path, name, content, message):
+def test_damaged_files_are_one_line_with_the_location(tmp_path, name, content, message):
     with pytest.raises(ValueError, match=message) as caught:
         read_pool(bad_file(tmp_path, name, content))
     assert "\n" not in str(caught.value)

@@ -97,7 +97,7 @@ def test_wrong_options_are_one_line(tmp_path, capsys, more, message):
     assert error.count("\n") == 1
 
 
-def test_human_ratings_of_dialogues_are_one_halo():
+def test_human_ratings_of_dialogues_show_a_halo_effect():
     path = RATINGS / "topical_chat_usr360.jsonl.gz"
     if not path.exists():
         pytest.skip(f"shared/data/ratings/{path.name} is not here")

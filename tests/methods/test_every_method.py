@@ -75,7 +75,7 @@ def test_the_settings_for_one_reward_give_one():
     assert not method(**method.single_reward).per_answer
 
 
-def test_weightings_are_drawn_by_the_reward_alone():
+def test_weightings_are_sampled_by_the_reward_alone():
     """Where the step is not known, a rollout is logged by a method that draws none, or whose prompt states it."""
     assert get("vpo", draws=7, answers=2).for_one_rollout() == get("vpo", answers=2)
     assert get("random_weighting").for_one_rollout() == get("grpo")

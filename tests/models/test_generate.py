@@ -15,7 +15,7 @@ from vpo.tasks.maze import MazeTask
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
 
-def test_a_completion_goes_on_from_its_prefix():
+def test_a_completion_continues_its_prefix():
     policy = load(embedded("maze", size=7))
     task = MazeTask(size=7, compact=True)
     maze = task.problems("test", count=1)[0]
@@ -32,7 +32,7 @@ def test_a_completion_goes_on_from_its_prefix():
     assert whole == alone.text
 
 
-def test_a_completion_can_be_kept_from_going_on_as_another_did():
+def test_the_first_token_of_another_completion_can_be_forbidden():
     policy = load(embedded("maze", size=7))
     task = MazeTask(size=7, compact=True)
     prompts = [task.ask(maze, 1) for maze in task.problems("test", count=2)] * 2
@@ -43,11 +43,11 @@ def test_a_completion_can_be_kept_from_going_on_as_another_did():
     assert other[1:3] == plain[1:3]
     for index in (0, 3):
         assert other[index][0] != plain[index][0]
-        assert len(other[index]) > 1  # only the first token is barred
+        assert len(other[index]) > 1  # only the first token is forbidden
 
 
-def test_only_a_token_of_its_own_is_barred():
-    """Of a text that is cut within a token nobody can say what it went on with."""
+def test_only_a_whole_token_is_forbidden():
+    """A text that is cut within a token has no next token that could be forbidden."""
     from tokenizers import Tokenizer, models
 
     words = Tokenizer(models.BPE({"a": 0, "b": 1, "c": 2, "ab": 3}, [("a", "b")]))

@@ -83,7 +83,7 @@ def test_supervised_fine_tuning_skips_such_steps_too(spoil, tmp_path):
     assert all(each.isfinite().all() for each in policy.model.parameters())
 
 
-def test_training_keeps_from_the_attention_of_cudnn_and_gives_it_back():
+def test_training_switches_cudnn_attention_off_and_restores_it():
     assert torch.backends.cuda.cudnn_sdp_enabled()
     with without_cudnn_attention():
         assert not torch.backends.cuda.cudnn_sdp_enabled()

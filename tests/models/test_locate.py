@@ -1,4 +1,4 @@
-"""A model by name, and the numbers of its prompts: those that are asked for, or those that it was trained with."""
+"""A model by name, and its prompt format: as requested, or as it was trained with."""
 
 import subprocess
 import sys
@@ -10,14 +10,14 @@ from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
 from vpo.util.errors import InputError
 
 
-def test_what_is_not_asked_for_is_as_the_model_was_trained():
+def test_defaults_are_those_that_the_model_was_trained_with():
     model = locate("embedded", "maze", {"size": 7}).resolve()
     assert model.task.name == "maze"
     assert (model.answers, model.max_tokens) == (3, model.format.max_tokens) == (3, 29)
     assert model.located.settings == {"size": 7, "compact": True}
 
 
-def test_what_is_asked_for_comes_first():
+def test_explicit_settings_override_those_of_training():
     model = locate("embedded", "maze", {"size": 7}).resolve(answers=5, max_tokens=12)
     assert (model.answers, model.max_tokens) == (5, 12)
     example = [{"role": "user", "content": "?"}]

@@ -30,7 +30,7 @@ from vpo.util.errors import InputError
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
 
-def test_the_tokenizer_keeps_every_sign():
+def test_the_tokenizer_keeps_every_character():
     tokenizer = make_tokenizer()
     for (message,), completion in examples(9, 0):
         for text in (message["content"], completion):
@@ -43,7 +43,7 @@ def test_the_tokenizer_keeps_every_sign():
     assert len(prompt["input_ids"]) < 100
 
 
-def test_examples_ask_for_as_many_answers_as_they_give():
+def test_examples_request_as_many_answers_as_they_contain():
     task = MazeTask(size=7, compact=True)
     sizes = []
     for (message,), completion in examples(7, 5):

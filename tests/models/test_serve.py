@@ -64,7 +64,7 @@ def test_a_search_with_a_served_model_samples_and_solves(address, tmp_path):
     assert len(set(texts)) > 1
 
 
-def test_a_port_that_is_taken_is_said(address, capsys):
+def test_a_port_in_use_is_named(address, capsys):
     port = address.rpartition(":")[2].removesuffix("/v1")
     assert main(["serve", "embedded", *MAZE, "--port", port]) == 2
     assert f"cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err

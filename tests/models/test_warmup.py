@@ -119,7 +119,7 @@ def test_what_would_be_cut_off_is_not_learned(untrained, tmp_path, monkeypatch, 
     assert not (tmp_path / "none").exists()
 
 
-def test_a_model_without_answers_is_told(untrained, tmp_path):
+def test_a_model_without_answers_is_an_error(untrained, tmp_path):
     warmup = WarmupConfig(source="own", set_problems=4, max_tokens=8)
     with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 0% of whose single"):
         warm_up(untrained, "maze", TASK, tmp_path / "warm", warmup)

@@ -40,7 +40,7 @@ def test_the_command_searches_compares_and_draws(tmp_path, capsys):
         assert "holds another search (it differs in" in capsys.readouterr().err
 
 
-def test_an_evaluation_of_a_model_is_searched_with_as_it_was_asked(tmp_path, capsys):
+def test_a_search_of_an_evaluation_uses_its_settings(tmp_path, capsys):
     base = str(tmp_path / "base")
     ask = ["eval", "embedded", "--task", "maze", "--set", "size=7", "--problems", "2", "--answers", "1", "--pool", "2"]
     assert main([*ask, "--out", base]) == 0

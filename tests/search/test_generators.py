@@ -102,7 +102,7 @@ def test_an_endpoint_that_is_down_or_slow_is_not_waited_for():
     assert time.monotonic() - began < 20
 
 
-def test_an_endpoint_that_asks_for_patience_gets_it(monkeypatch):
+def test_retry_after_is_obeyed(monkeypatch):
     waited, sleep = [], asyncio.sleep
 
     async def note(seconds, *more):

@@ -67,7 +67,7 @@ def test_openevolve_searches_the_cases_of_a_task(tmp_path):
     assert written["database"]["feature_dimensions"] == ["gold", "diamond"]
 
 
-def test_a_search_that_was_cut_off_goes_on_from_the_checkpoint(tmp_path):
+def test_an_interrupted_search_resumes_from_the_checkpoint(tmp_path):
     with endpoint(lambda request, number: write(["U" * (number + 1), "D" * (number + 1), "L"])) as (address, seen):
         short = tmp_path / "a"
         search_into(short, config(address, iterations=2))
@@ -80,7 +80,7 @@ def test_a_search_that_was_cut_off_goes_on_from_the_checkpoint(tmp_path):
     assert result.spent["generations"].tolist() == [3]
 
 
-def test_a_process_that_is_lost_is_said_and_the_search_goes_on(tmp_path):
+def test_a_lost_process_is_reported_and_the_search_continues(tmp_path):
     def answer(request, number):
         if number == 2:  # the process that requests is killed, as by a system that is out of memory
             for pid in started:
@@ -118,7 +118,7 @@ def noting_processes(started):
         patch.undo()
 
 
-def test_an_endpoint_that_is_down_is_one_error_and_is_asked_again(tmp_path):
+def test_an_endpoint_that_is_down_is_one_error_and_is_retried_later(tmp_path):
     with pytest.raises(
         ValueError, match=r"OpenEvolve got no completion from http://127\.0\.0\.1:9/v1: LLM generation failed"
     ):
@@ -128,7 +128,7 @@ def test_an_endpoint_that_is_down_is_one_error_and_is_asked_again(tmp_path):
     assert result.spent["answers"].tolist() == [3]
 
 
-def test_a_case_that_comes_to_nothing_is_recorded_and_the_others_go_on(tmp_path):
+def test_a_failed_problem_is_recorded_and_the_others_continue(tmp_path):
     def answer(request, number):
         first = TASK.question(MAZES[0])[0]["content"] in request["messages"][-1]["content"]
         return "no tags at all" if first else write(["U", "D", "```\nL\n``` R"])

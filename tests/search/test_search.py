@@ -51,7 +51,7 @@ def same(one, other):
     assert json.loads((one / "archive.json").read_text()) == json.loads((other / "archive.json").read_text())
 
 
-def test_the_log_tells_all(whole):
+def test_the_log_is_complete(whole):
     folder, result = whole
     generations, candidates = lines(folder, GENERATIONS), lines(folder, CANDIDATES)
     assert [row["number"] for row in generations] == list(range(len(generations)))
@@ -160,7 +160,7 @@ def test_kill_9_in_the_middle_and_the_same_in_the_end(tmp_path):
     same(tmp_path / "killed" / "embedded-evolve", tmp_path / "whole" / "embedded-evolve")
 
 
-def test_a_longer_search_goes_on(whole, tmp_path):
+def test_a_longer_search_continues(whole, tmp_path):
     search_into(tmp_path / "a", replace(SMALL, iterations=2))
     search_into(tmp_path / "a", SMALL)
     same(tmp_path / "a", whole[0])
@@ -171,7 +171,7 @@ def test_processes_change_nothing(whole, tmp_path):
     same(tmp_path / "a", whole[0])
 
 
-def test_fewer_iterations_are_shown_as_asked_for(whole, tmp_path):
+def test_fewer_iterations_are_shown_on_request(whole, tmp_path):
     shutil.copytree(whole[0], tmp_path / "a")
     result = search_into(tmp_path / "a", replace(SMALL, iterations=2))
     assert result.spent["iterations"].max() == 2

@@ -29,7 +29,7 @@ def evolve_after(*candidates, forms=None, **settings):
     return strategy
 
 
-def test_best_of_n_asks_for_fresh_samples_alone():
+def test_best_of_n_requests_only_fresh_samples():
     strategy = BestOfN()
     strategy.tell([candidate(0, (1.0, 1.0))], ["a"])
     assert strategy.ask(3, Random(0)) == [Move("fresh")] * 3
@@ -50,7 +50,7 @@ def test_operators_are_used_in_proportion():
         assert 0 <= move.cut < 1
 
 
-def test_the_same_draws_ask_for_the_same():
+def test_the_same_seed_makes_the_same_requests():
     strategy = evolve_after(*(candidate(n, (n / 10, 1 - n / 10)) for n in range(10)))
     assert strategy.ask(20, Random("a")) == strategy.ask(20, Random("a"))
     assert strategy.ask(20, Random("a")) != strategy.ask(20, Random("b"))
@@ -78,7 +78,7 @@ def test_repeated_unread_and_unscored_answers_are_not_kept():
 
 
 @pytest.mark.parametrize("parents", PARENTS)
-def test_parents_are_chosen_as_asked_for(parents):
+def test_parents_are_chosen_by_the_setting(parents):
     # 0 has the best value, 1 and 2 each the best of an objective, 3 to 9 crowd together.
     crowd = [candidate(n, (0.5, 0.5), 0.1) for n in range(3, 10)]
     strategy = evolve_after(

@@ -240,7 +240,7 @@ def test_a_wrong_model_leaves_no_plan(tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_plan_of_days_is_said_to_be_one(tmp_path, monkeypatch):
+def test_a_plan_that_takes_days_is_announced(tmp_path, monkeypatch):
     arguments = ["reproduce", "maze", "--jobs", "0", "--out", str(tmp_path / "out")]
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.warns(UserWarning, match="there is no GPU"):

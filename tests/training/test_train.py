@@ -85,7 +85,7 @@ def umask():
     return mask
 
 
-def test_a_model_that_reads_weightings_is_told_one(tmp_path):
+def test_a_model_trained_with_weightings_gets_one_in_its_prompt(tmp_path):
     model = save_tiny_model(tmp_path / "tiny")
     config = replace(SMALL, model=model, steps=2, max_tokens=8, method="goal_conditioned")
     run = train(config, tmp_path / "run").run
@@ -138,7 +138,7 @@ def test_a_disk_that_fills_up_is_one_line(tmp_path, capsys, monkeypatch):
     )
 
 
-def test_a_disk_that_is_too_small_is_said_before(tmp_path, capsys, monkeypatch):
+def test_a_disk_that_is_too_small_is_reported_before_training(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("vpo.util.files.shutil.disk_usage", lambda path: SimpleNamespace(free=10**6))
     assert main(["train", *ARGUMENTS, "--out", str(tmp_path / "run")]) == 2
     assert "the disk has 0.001 GB free" in capsys.readouterr().err

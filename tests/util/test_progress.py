@@ -35,7 +35,7 @@ def test_what_is_soon_done_says_nothing(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_terminal_has_a_bar(monkeypatch):
+def test_a_terminal_has_a_progress_bar(monkeypatch):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", terminal)

@@ -9,7 +9,7 @@ from vpo.methods import get
 from vpo.tasks.answers import write
 
 PROBLEMS, GROUP = 3, 4
-CARRIED = {
+SUPPORTED = {
     "grpo": {},
     "dr_grpo": {},
     "multi_rlvr": {},
@@ -51,12 +51,12 @@ def completions(export, split="train"):
     return result
 
 
-def expected(export, told_vectors, *, step=0, epsilon=1e-4, valid=None):
+def expected(export, vectors_and_masks, *, step=0, epsilon=1e-4, valid=None):
     """Return `vpo.advantages` of vectors and masks that were scored here, (P, G) or (P, G, M)."""
     from vpo import advantages
     from vpo.methods import normalize
 
-    vectors, masks = zip(*told_vectors, strict=True)
+    vectors, masks = zip(*vectors_and_masks, strict=True)
     shape = (PROBLEMS, export.group)
     rewards = np.stack(vectors).reshape(*shape, *vectors[0].shape)
     mask = np.asarray(masks).reshape(*shape, -1)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.engines.verl.completions import BY_PLUGIN, CARRIED, GROUP, completions, expected, exported, scored
+from tests.engines.verl.completions import BY_PLUGIN, GROUP, SUPPORTED, completions, expected, exported, scored
 from tests.tasks import ragged
 from vpo import advantages
 from vpo.engines.verl.advantages import read_rollout, rollout_advantages, rollout_metrics
@@ -16,7 +16,7 @@ from vpo.tasks.answers import write
 
 pytest.importorskip("pyarrow")
 
-CASES = [*CARRIED.items(), *BY_PLUGIN.items()]
+CASES = [*SUPPORTED.items(), *BY_PLUGIN.items()]
 
 
 def rollouts_of(export, unknown=()):

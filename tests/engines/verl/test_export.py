@@ -11,7 +11,7 @@ pytest.importorskip("pyarrow")
 import pyarrow
 from pyarrow import parquet
 
-from tests.engines.verl.completions import BY_PLUGIN, CARRIED, GROUP, PROBLEMS, completions, exported, scored
+from tests.engines.verl.completions import BY_PLUGIN, GROUP, PROBLEMS, SUPPORTED, completions, exported, scored
 from vpo.cli.main import main
 from vpo.engines.prompts import task_rows
 from vpo.engines.reward import reward_function
@@ -43,14 +43,14 @@ def test_rows_are_in_the_schema_of_verl_and_ask_for_all_answers(tmp_path):
     assert read_export(tmp_path / "out") == export
 
 
-def test_a_stated_weighting_is_drawn_for_training_and_w_star_for_tests(tmp_path):
+def test_the_stated_weighting_is_random_in_training_and_w_star_in_tests(tmp_path):
     export = exported(tmp_path / "out", "goal_conditioned", test=True)
-    drawn = rows_of(tmp_path / "out/train.parquet")
-    assert [row["prompt"] for row in drawn] == [row["prompt"] for row in task_rows(export.reward("train"))]
+    rows = rows_of(tmp_path / "out/train.parquet")
+    assert [row["prompt"] for row in rows] == [row["prompt"] for row in task_rows(export.reward("train"))]
     task = export.get_task()
     stated = [task.ask(problem, 1, [0.25] * 4) for problem in task.problems("test", count=2)]
     assert [row["prompt"] for row in rows_of(tmp_path / "out/test.parquet")] == stated
-    # A prompt that states w* is rewarded under w*; one that states a drawn weighting, under that.
+    # A prompt that states w* is rewarded under w*; one that states a random weighting, under that.
     gold = task.gold(task.problems("test", count=2)[0])
     extra = rows_of(tmp_path / "out/test.parquet")[0]["extra_info"]
     info = info_of(tmp_path / "out", f"<answer>{gold}</answer>", extra)
@@ -62,9 +62,9 @@ def info_of(folder, text, extra):
     return function.compute_score("vpo/maze", text, "", extra, folder=str(folder))
 
 
-@pytest.mark.parametrize("method", CARRIED)
+@pytest.mark.parametrize("method", SUPPORTED)
 def test_the_score_is_what_the_reward_function_of_any_trainer_returns(method, tmp_path):
-    export = exported(tmp_path / "out", method, **CARRIED[method])
+    export = exported(tmp_path / "out", method, **SUPPORTED[method])
     some = completions(export)
     task = export.get_task()
     reward = reward_function(task, export.method, problems=task.problems("train", count=PROBLEMS), group=GROUP, seed=5)
@@ -101,7 +101,7 @@ def test_many_threads_make_one_scorer(tmp_path):
 
 
 @pytest.mark.parametrize("stock", [False, True])
-def test_an_unknown_reward_is_told_to_the_plugin_and_raised_to_others(stock, tmp_path, monkeypatch):
+def test_an_unknown_reward_is_passed_to_the_plugin_and_raised_otherwise(stock, tmp_path, monkeypatch):
     export = exported(tmp_path / "out", stock=stock)
     monkeypatch.setattr(type(export.get_task()), "score", lambda self, problem, answer: None)
     (name, text), *_ = completions(export)

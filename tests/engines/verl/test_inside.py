@@ -17,7 +17,16 @@ pytest.importorskip("verl")
 import torch
 
 import vpo
-from tests.engines.verl.completions import BY_PLUGIN, CARRIED, GROUP, PROBLEMS, completions, expected, exported, scored
+from tests.engines.verl.completions import (
+    BY_PLUGIN,
+    GROUP,
+    PROBLEMS,
+    SUPPORTED,
+    completions,
+    expected,
+    exported,
+    scored,
+)
 from tests.engines.verl.generating import Writer
 from vpo.cli.main import main
 from vpo.engines.answer_tokens import answer_of_tokens
@@ -112,12 +121,12 @@ def rewarded(tokenizer):
     return rewarded
 
 
-@pytest.mark.parametrize("method", CARRIED)
+@pytest.mark.parametrize("method", SUPPORTED)
 def test_the_advantages_of_verl_are_ours_but_for_epsilon(method, tmp_path, rewarded):
     from verl.trainer.ppo.ray_trainer import compute_advantage
 
     folder = tmp_path / "out"
-    export = exported(folder, method, stock=True, **CARRIED[method])
+    export = exported(folder, method, stock=True, **SUPPORTED[method])
     data, info = rewarded(export, folder)
     vectors = scored(export, completions(export))
     for each, (vectors_MD, _) in zip(info, vectors, strict=True):
@@ -129,15 +138,15 @@ def test_the_advantages_of_verl_are_ours_but_for_epsilon(method, tmp_path, rewar
         norm_adv_by_std_in_grpo=algorithm.norm_adv_by_std_in_grpo,
         config=algorithm,
     )
-    found_B = result.batch["advantages"][:, 0].numpy()
-    assert np.abs(found_B).max() > 0.1
+    advantages_B = result.batch["advantages"][:, 0].numpy()
+    assert np.abs(advantages_B).max() > 0.1
     same_B = expected(export, vectors, epsilon=1e-6).ravel()
-    np.testing.assert_allclose(found_B, same_B, atol=2e-5)
+    np.testing.assert_allclose(advantages_B, same_B, atol=2e-5)
     # With our epsilon of 1e-4, c / (s + 1e-6) and c / (s + 1e-4) differ by at most 1e-4 / s of themselves.
     ours_B = expected(export, vectors).ravel()
     scores_PG = np.asarray([each["reward_score"] for each in info]).reshape(PROBLEMS, GROUP)
     spread_B = np.repeat(scores_PG.std(axis=1, ddof=1), GROUP)
-    np.testing.assert_array_less(np.abs(found_B - ours_B), 1e-4 / spread_B * np.abs(ours_B) + 2e-5)
+    np.testing.assert_array_less(np.abs(advantages_B - ours_B), 1e-4 / spread_B * np.abs(ours_B) + 2e-5)
 
 
 def test_the_check_scores_a_row_of_each_file(tmp_path):
@@ -291,7 +300,7 @@ def test_the_launcher_checks_a_run_in_this_environment(tmp_path, capsys):
     assert not (tmp_path / "other").exists()
 
 
-def test_a_plugin_that_verl_was_told_to_leave_out_is_named():
+def test_a_plugin_that_verl_is_configured_to_skip_is_named():
     environment = {**os.environ, "VERL_USE_EXTERNAL_PLUGINS": "none"}
     command = [sys.executable, "-m", "vpo.engines.verl.check"]
     ended = subprocess.run(command, capture_output=True, text=True, env=environment)

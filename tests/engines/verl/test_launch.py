@@ -49,7 +49,7 @@ def fake_python(folder, script):
 
 
 def answers(versions, rest):
-    """Return a script that is asked for versions first, and for the checks then."""
+    """A script that prints versions when called with -c, and otherwise runs the rest."""
     text = str(versions).replace("'", '"').replace("None", "null")
     return f"case $1 in -c) echo '{text}';; *) {rest};; esac"
 
@@ -94,9 +94,9 @@ def test_a_run_is_written_checked_and_launched(tmp_path, capsys):
 
 
 def test_verl_is_checked_where_it_is_launched(tmp_path, monkeypatch):
-    python = fake_python(tmp_path, answers(GOOD, f"pwd >> {tmp_path}/places; echo '{{\"versions\": {{}}}}'"))
+    python = fake_python(tmp_path, answers(GOOD, f"pwd >> {tmp_path}/folders; echo '{{\"versions\": {{}}}}'"))
     assert main([*TRAIN, "--python", python, "--out", str(tmp_path / "run")]) == 0
-    assert (tmp_path / "places").read_text().splitlines() == [str(tmp_path / "run")] * 2
+    assert (tmp_path / "folders").read_text().splitlines() == [str(tmp_path / "run")] * 2
 
 
 def test_verl_does_not_outlive_what_launched_it(tmp_path):

@@ -67,7 +67,7 @@ def test_every_method_fits_the_trainer_of_the_plugin(method):
     assert settings.get(f"{ACTOR}.loss_scale_factor") == ("100" if plain else None)
 
 
-def test_which_methods_the_trainers_of_verl_carry():
+def test_which_methods_the_trainers_of_verl_support():
     refused = []
     for method in METHODS:
         try:
