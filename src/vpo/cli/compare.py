@@ -35,7 +35,8 @@ def run(options: argparse.Namespace) -> int:
     from vpo.report.curves import curves_of, draw_curves
     from vpo.report.page import write_page
     from vpo.report.page_data import page_data
-    from vpo.util.files import command_line, write_json, write_text
+    from vpo.util.files import write_json, write_text
+    from vpo.util.records import command_line
 
     evaluations, wrong = read_complete(options.runs)
     target = target_of(options) or shared_target(evaluations)

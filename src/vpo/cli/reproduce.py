@@ -69,7 +69,8 @@ def run(options: argparse.Namespace) -> int:
     from vpo.report.page_tables import costs_of, rate_table, seed_table
     from vpo.training.costs import cost_text
     from vpo.training.reproduce import RESULTS, reproduce
-    from vpo.util.files import command_line, write_json, write_text
+    from vpo.util.files import write_json, write_text
+    from vpo.util.records import command_line
 
     task = needed_task(options)
     plan = _plan(options, task)

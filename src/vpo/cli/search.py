@@ -94,8 +94,9 @@ def run(options: argparse.Namespace) -> int:
     from vpo.report.search_page import search_page
     from vpo.search.jobs import PRELOAD, SearchJob
     from vpo.search.result import merge_seeds
-    from vpo.util.files import command_line, write_json, write_text
+    from vpo.util.files import write_json, write_text
     from vpo.util.jobs import run_jobs
+    from vpo.util.records import command_line
 
     settings = _settings(options)
     strategy = settings.pop("strategy", SearchConfig.strategy)

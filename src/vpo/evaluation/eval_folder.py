@@ -14,7 +14,8 @@ from vpo.evaluation.pools import Pool, read_pool
 from vpo.models.run_folder import RunFolder, is_run
 from vpo.tasks import Task, find, get
 from vpo.util.errors import InputError
-from vpo.util.files import first_difference, write_json
+from vpo.util.files import write_json
+from vpo.util.records import first_difference
 
 POOL, FACTS = "pool.parquet", "eval.json"
 

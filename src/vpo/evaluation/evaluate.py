@@ -20,7 +20,8 @@ from vpo.models.prompt_format import MAX_TOKENS
 from vpo.tasks import Task
 from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
-from vpo.util.files import command_line, disk_full
+from vpo.util.files import disk_full
+from vpo.util.records import command_line
 from vpo.util.settings import setting
 
 

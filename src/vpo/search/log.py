@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from vpo.util.errors import InputError
-from vpo.util.files import append_rows, complete_lines, first_difference, now, read_log, write_json, write_text
+from vpo.util.files import append_rows, complete_lines, read_log, write_json, write_text
 from vpo.util.grouping import group_by
+from vpo.util.records import first_difference, now
 
 SETTINGS, GENERATIONS, CANDIDATES = "search.json", "generations.jsonl", "candidates.jsonl"
 ARCHIVE, ENDED = "archive.json", "ended.json"

@@ -30,9 +30,10 @@ from vpo.models.policy import load
 from vpo.training.plan import Plan
 from vpo.training.plan_jobs import PRELOAD, BaseJob, TrainJob
 from vpo.util.errors import InputError
-from vpo.util.files import command_line, locked, write_text
+from vpo.util.files import locked, write_text
 from vpo.util.grouping import group_by
 from vpo.util.jobs import JobPool
+from vpo.util.records import command_line
 
 CHOSEN_BY = (1, 3, 5, 10, 30)  # a rate is chosen by the mean of best@k over these k
 PLAN, RESULTS, POLICY, RUNS = "plan.toml", "results.json", "policy", "runs"

@@ -21,8 +21,9 @@ from vpo.training.prepare import PreparedRun, prepare
 from vpo.training.runs import Run
 from vpo.util import processes
 from vpo.util.errors import InputError
-from vpo.util.files import DiskFullError, command_line, disk_full, first_difference, new_folder, now
+from vpo.util.files import DiskFullError, disk_full, new_folder
 from vpo.util.processes import from_main, is_main, together
+from vpo.util.records import command_line, first_difference, now
 from vpo.util.signals import handling
 
 if TYPE_CHECKING:

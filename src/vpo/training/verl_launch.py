@@ -21,7 +21,8 @@ from vpo.training.prepare import resolve
 from vpo.training.runs import Run
 from vpo.training.verl_overrides import check_engine, overrides
 from vpo.util.errors import InputError
-from vpo.util.files import command_line, now, write_text
+from vpo.util.files import write_text
+from vpo.util.records import command_line, now
 from vpo.util.signals import handling
 
 DATA, COMMAND, MODULE = "verl", "command.sh", "verl.trainer.main_ppo"

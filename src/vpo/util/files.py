@@ -4,13 +4,10 @@ import errno
 import fcntl
 import importlib.util
 import json
-import math
 import os
-import shlex
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,24 +66,6 @@ def append_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
             left = left[file.write(left) :]
 
 
-def first_difference(one: Any, other: Any, name: str = "") -> str:
-    """Where two JSON-like values differ first, such as "scorers.0.model"; empty where they are equal.
-
-    Numbers may differ by a thousandth: models compute slightly different numbers on every machine.
-    """
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        pairs = [(key, one.get(key), other.get(key)) for key in dict.fromkeys([*one, *other])]
-    elif isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
-        pairs = [(str(index), *pair) for index, pair in enumerate(zip(one, other, strict=True))]
-    elif isinstance(one, float) or isinstance(other, float):
-        numbers = isinstance(one, int | float) and isinstance(other, int | float)
-        return "" if numbers and math.isclose(one, other, rel_tol=1e-3, abs_tol=1e-6) else name
-    else:
-        return "" if one == other else name
-    differences = (first_difference(left, right, f"{name}.{key}" if name else key) for key, left, right in pairs)
-    return next((path for path in differences if path), "")
-
-
 def load_module(path: str | Path, name: str) -> ModuleType:
     """Import a Python file as a module of some name. Whatever its code raises is raised."""
     spec = importlib.util.spec_from_file_location(name, path)
@@ -117,16 +96,6 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, data: Any) -> None:
     """Write a JSON file, complete or not at all."""
     write_text(path, json.dumps(data, indent=2) + "\n")
-
-
-def command_line() -> str:
-    """The command that is running, such as "vpo eval embedded", for records."""
-    return shlex.join([Path(sys.argv[0]).stem.replace("__main__", "vpo"), *sys.argv[1:]])
-
-
-def now() -> str:
-    """The time in UTC, such as "2026-01-31T12:00:00Z", for records."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 import pytest
 
-from vpo.util.files import first_difference
+from vpo.util.records import first_difference
 
 BEFORE = {"scorers": [{"model": "a", "calibration": {"range": [-4.0, 4.0]}}], "weights": [0.5, 0.5]}
 
