@@ -6,9 +6,9 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from vpo.training.config import TrainConfig
+from vpo.training.run_callback import RunCallback
 from vpo.training.runs import Run
 from vpo.training.train import train
-from vpo.training.watch import Watch
 
 # Ten problems, four a step: by the last step in the third epoch.
 SMALL = TrainConfig(
@@ -54,10 +54,10 @@ def assert_same(one, other):
 
 def stop_after(monkeypatch, step):
     """As Ctrl-C would during a step."""
-    inner = Watch.on_step_end
+    inner = RunCallback.on_step_end
 
     def on_step_end(self, args, state, control, **more):
         self.stop = self.stop or state.global_step >= step
         return inner(self, args, state, control, **more)
 
-    monkeypatch.setattr(Watch, "on_step_end", on_step_end)
+    monkeypatch.setattr(RunCallback, "on_step_end", on_step_end)

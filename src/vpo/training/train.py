@@ -29,7 +29,7 @@ from vpo.util.signals import handling
 if TYPE_CHECKING:
     from trl import GRPOConfig, GRPOTrainer
 
-    from vpo.training.watch import Watch
+    from vpo.training.run_callback import RunCallback
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def _train_locked(run: Run, prepared: PreparedRun) -> TrainResult:
 def _train_steps(run: Run, prepared: PreparedRun) -> int:
     """Train, and save the model after the last step; the number of steps that are done."""
     from vpo.models.gradients import FiniteSteps, without_cudnn_attention
+    from vpo.training.run_callback import RunCallback
     from vpo.training.trl_trainer import build_trainer
-    from vpo.training.watch import Watch
 
     config = prepared.config
     step, checkpoint = from_main(run.latest_checkpoint()) or (0, None)
@@ -127,12 +127,17 @@ def _train_steps(run: Run, prepared: PreparedRun) -> int:
         if is_main():
             _note_start(run, step, prepared.task)
     args = _trainer_config(prepared, run)
-    watch = Watch(run, config, prepared.format, prepared.reward.objectives, args.num_iterations)
-    reward = prepared.reward.observed_by(watch.sample)
-    callbacks = [watch, FiniteSteps(), *_tensorboard(run, config)]
-    with together(), _refused_settings(watch):
+    callback = RunCallback(run, config, prepared.format, prepared.reward.objectives, args.num_iterations)
+    reward = prepared.reward.observed_by(callback.write_rollouts)
+    callbacks = [callback, FiniteSteps(), *_tensorboard(run, config)]
+    with together(), _refused_settings(callback):
         trainer = build_trainer(config, reward, prepared.policy, args, callbacks)
-    with _stopped_by_signals(watch), _refused_settings(watch), _no_tied_weight_warnings(), without_cudnn_attention():
+    with (
+        _stopped_by_signals(callback),
+        _refused_settings(callback),
+        _no_tied_weight_warnings(),
+        without_cudnn_attention(),
+    ):
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     steps = int(trainer.state.global_step)
     if steps == config.steps:
@@ -182,12 +187,12 @@ def _tensorboard(run: Run, config: TrainConfig) -> list[Any]:
 
 
 @contextmanager
-def _refused_settings(watch: "Watch") -> Iterator[None]:
+def _refused_settings(callback: "RunCallback") -> Iterator[None]:
     """An error of the trainer before the first step is about its settings: wrong input, not a bug."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        if watch.began or isinstance(error, InputError):
+        if callback.began or isinstance(error, InputError):
             raise
         raise InputError(f"the trainer refuses its settings ({error})") from error
 
@@ -209,14 +214,14 @@ class _OtherMessages(logging.Filter):
         return "missing keys in the checkpoint" not in record.getMessage()
 
 
-def _stopped_by_signals(watch: "Watch") -> AbstractContextManager[None]:
+def _stopped_by_signals(callback: "RunCallback") -> AbstractContextManager[None]:
     """Ctrl-C and SIGTERM stop the run at the end of a step; a second Ctrl-C stops it immediately."""
 
     def stop(number: int, frame: Any) -> None:
-        if watch.stop and number == signal.SIGINT:
+        if callback.stop and number == signal.SIGINT:
             raise KeyboardInterrupt
-        if not watch.stop and is_main():
+        if not callback.stop and is_main():
             print("\nvpo: stopping after this step, with a checkpoint; Ctrl-C again stops immediately", file=sys.stderr)
-        watch.stop = True
+        callback.stop = True
 
     return handling((signal.SIGINT, signal.SIGTERM), stop)

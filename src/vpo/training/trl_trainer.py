@@ -74,12 +74,12 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
         "bf16": config.precision != "float32",
         "seed": config.seed,
         "logging_steps": 1,
-        "save_strategy": "no",  # `Watch` saves
+        "save_strategy": "no",  # `RunCallback` saves
         "shuffle_dataset": False,  # `all_prompts` has
         "gradient_checkpointing": parameters > CHECKPOINTED,
         "report_to": [each for each in config.report_to if each != "tensorboard"] or "none",  # `train` adds its own
         "run_name": output.parent.name,
-        "disable_tqdm": True,  # `Watch` has a progress bar
+        "disable_tqdm": True,  # `RunCallback` has a progress bar
         "use_cpu": not on_gpu,
     }
     if config.generator == "vllm":

@@ -99,13 +99,18 @@ def together() -> Iterator[None]:
     raise OtherProcessError(f"process {failed} failed: {texts[failed]}") from caught
 
 
+def barrier() -> None:
+    """Wait until all processes are here."""
+    with together():
+        pass
+
+
 def leave() -> None:
     """Wait until all processes are done, then leave the process group."""
     if count() > 1:
         from accelerate import PartialState
 
-        with together():
-            pass
+        barrier()
         PartialState().destroy_process_group()
 
 

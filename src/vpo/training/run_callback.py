@@ -14,13 +14,13 @@ from vpo.models.prompt_format import PromptFormat
 from vpo.training.config import TrainConfig
 from vpo.training.runs import Run
 from vpo.util.files import append_rows
-from vpo.util.processes import gathered, is_main, together
+from vpo.util.processes import barrier, gathered, is_main, together
 
 BAR = "{desc} {n_fmt}/{total_fmt}, {remaining} left, {rate_fmt}{postfix}"
 LINES = 10  # printed over a whole run where there is no terminal for a progress bar
 
 
-class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
+class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
     """Writes the logs of a run, marks its checkpoints, shows its progress, and stops it between two steps.
 
     Attributes:
@@ -74,8 +74,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Add the prompt format to the checkpoint, and mark it as complete."""
-        with together():  # wait until each process has written its part
-            pass
+        barrier()  # each process has written its part
         with together():
             if is_main():
                 self.format.save(self.run.checkpoint(state.global_step))
@@ -96,8 +95,10 @@ class Watch(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
         shown = [f"{name} {value:.2f}" for name, value in named if value is not None]
         return ", ".join([f"{speed:,.0f} tokens/s", f"diversity {logs.get('vpo/diversity', 0):.2f}", *shown])
 
-    def sample(self, step: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: ScoredBatch) -> None:
-        """Observe a scored batch: write the rollouts of its first group, every `rollouts_every` steps."""
+    def write_rollouts(
+        self, step: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: ScoredBatch
+    ) -> None:
+        """Write the rollouts of a batch's first group, every `rollouts_every` steps; an observer of the reward."""
         if step % self.config.rollouts_every >= self.updates_per_generation or not is_main():
             return
         append_rows(self.run.rollouts, [_rollout(step, index, rows, texts, batch) for index in batch.groups[0]])
