@@ -28,7 +28,7 @@ SEED = 7
 
 
 def texts(groups):
-    """Return the completions of the batch; some cannot be scored, some are cut off."""
+    """The completions of the batch; some cannot be scored, some are cut off."""
     rng = np.random.default_rng(5)
     completions = ["".join(rng.choice(list(CHARACTERS), size=rng.integers(6, LONGEST + 1))) for _ in range(groups * G)]
     completions[1] = completions[G + 3] = "?" + completions[1][1:]
@@ -91,7 +91,7 @@ def trainer_of(case, model, folder, processes, task):
 
 
 def scored(case, model, folder, processes=1, task=None):
-    """Return the rewards of the whole batch, and of this process's part the problems, advantages and metrics."""
+    """The rewards of the whole batch, and of this process's part the problems, advantages and metrics."""
     trainer = trainer_of(case, model, folder, processes, task or FixedTask())
     trainer.model.train()
     inputs = next(iter(trainer.get_train_dataloader()))
@@ -105,7 +105,7 @@ def scored(case, model, folder, processes=1, task=None):
 
 
 def failure(model, folder):
-    """Return what a process raises where one fails to score."""
+    """What a process raises where one fails to score."""
     try:
         scored(("vpo", SPLIT), model, folder, 2, FailingTask())
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The reward function in ms-swift: by itself, by the real package's loader and arithmetic, and in its trainer."""
+"""The reward function in ms-swift: on its own, by the real package's loader and arithmetic, and in its trainer."""
 
 import json
 import sys

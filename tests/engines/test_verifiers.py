@@ -1,4 +1,4 @@
-"""The reward function in verifiers: by itself, and in a whole episode of the real package against an endpoint."""
+"""The reward function in verifiers: on its own, and in a whole episode of the real package against an endpoint."""
 
 import asyncio
 import sys

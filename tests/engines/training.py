@@ -1,4 +1,4 @@
-"""Runs a trainer of TRL for a step or two, and tells for each rollout which advantage its loss saw."""
+"""Runs a trainer of TRL for a step or two, and returns the advantage that the loss saw for each rollout."""
 
 from dataclasses import dataclass
 

@@ -188,7 +188,7 @@ def test_a_set_by_hand(tmp_path, rng):
     assert result.proposal("by hand").objectives == ("a+b", "c")
     assert result.recommended == "all"
     assert "by hand: a+b, c" in decomposition_text(result)
-    # The same set by hand and by rule stands under both names.
+    # The same set by hand and by rule is listed under both names.
     assert "by hand" in {each.kind for each in decompose(pool, merge=[["a", "b"]]).proposals}
     kinds = [
         each.kind for each in decompose(pool, merge=[["a", "b"]]).proposals if each.objectives == ("a+b", "c", "d")

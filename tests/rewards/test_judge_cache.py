@@ -1,4 +1,4 @@
-"""What a judge has said is kept: across runs, threads, processes and kills."""
+"""Scores of a judge are cached: across runs, threads, processes and kills."""
 
 import os
 import re

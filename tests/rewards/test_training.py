@@ -139,7 +139,7 @@ def test_a_search_whose_rewards_were_changed_is_not_resumed(folder, capsys):
         *("--target", "short=1", "--iterations", "1", "--problems", "1", "--max-tokens", "8", "--no-baseline"),
     ]
     assert main(search) == 0, capsys.readouterr().err
-    assert main(search) == 0, capsys.readouterr().err  # the same goes on, where there is anything left
+    assert main(search) == 0, capsys.readouterr().err  # the same command resumes, where anything is left to do
     rewards.write_text(rewards.read_text().replace("6", "7"))
     assert main(search) == 2
     assert "holds another search (it differs in scoring.scorers.0." in capsys.readouterr().err

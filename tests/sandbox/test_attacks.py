@@ -15,7 +15,7 @@ from vpo.sandbox import ISOLATIONS, Case, Limits, Program, Sandbox, Status, unav
 from vpo.sandbox.isolation import ENVIRONMENT
 
 ATTACKS = [*REWARDS, *OTHERS, *kernel_attacks()]
-# Runs beside each attack, which must not change its verdicts.
+# Runs in parallel with each attack, which must not change its verdicts.
 GOOD = Program("import time\ndef double(number):\n    time.sleep(0.01)\n    return 2 * number\n", "double")
 CASES = [Case((number,), 2 * number) for number in range(2)]
 

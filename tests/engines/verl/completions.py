@@ -38,7 +38,7 @@ def exported(folder, method="vpo", *, stock=False, test=False, **settings):
 
 
 def completions(export, split="train"):
-    """Return problems and completions, G of each problem; one holds no answer, and one lacks the last."""
+    """Problems and completions, G of each problem; one holds no answer, and one lacks the last."""
     task, answers, random = export.get_task(), export.method.answers, Random(3)
     result = []
     for problem in task.problems(split, count=export.counts[split]):
@@ -52,7 +52,7 @@ def completions(export, split="train"):
 
 
 def expected(export, vectors_and_masks, *, step=0, epsilon=1e-4, valid=None):
-    """Return `vpo.advantages` of vectors and masks that were scored here, (P, G) or (P, G, M)."""
+    """`vpo.advantages` of vectors and masks that were scored here, (P, G) or (P, G, M)."""
     from vpo import advantages
     from vpo.methods import normalize
 
@@ -69,7 +69,7 @@ def expected(export, vectors_and_masks, *, step=0, epsilon=1e-4, valid=None):
 
 
 def scored(export, some):
-    """Return vectors and masks of completions, by the task itself."""
+    """Vectors and masks of completions, by the task itself."""
     task, answers = export.get_task(), export.method.answers
     problems = {each.id: each for each in task.problems("train", count=PROBLEMS)}
     result = []

@@ -43,7 +43,7 @@ LONGEST = 96
 
 
 def config_of(export, folder, *own):
-    """Return verl's config of an exported folder, with as few processes as there can be."""
+    """The config of verl for an exported folder, with as few processes as there can be."""
     settings = {
         **required_settings(export.method, folder, stock=export.stock, longest=LONGEST),
         "actor_rollout_ref.model.path": MODEL,
@@ -80,7 +80,7 @@ def objects(values):
 
 @pytest.fixture(scope="module")
 def rewarded(tokenizer):
-    """Return a function from an export to verl's batch of its completions, scored by verl's reward manager."""
+    """A function from an export to verl's batch of its completions, scored by verl's reward manager."""
     from verl import DataProto
     from verl.trainer.ppo.reward import load_reward_manager
 

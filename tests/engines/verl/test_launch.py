@@ -1,4 +1,4 @@
-"""What is wrong with a verl environment: one line, before anything is spent, and nothing is left behind."""
+"""What is wrong with a verl environment: one line, before any GPU time is spent, and no files left behind."""
 
 import os
 import stat

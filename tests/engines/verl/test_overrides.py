@@ -14,7 +14,7 @@ ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
 
 
 def written(method="vpo", trainer=None, method_settings=None, **settings):
-    """Return the overrides of a config in which everything is chosen, by name."""
+    """The overrides of a config in which everything is chosen, by name."""
     chosen = {"learning_rate": 1e-6, "kl": 0.001, "max_tokens": 100, **settings}
     config = TrainConfig(task="maze", method=method, engine="verl", trainer=trainer or {}, **chosen)
     lines = overrides(
