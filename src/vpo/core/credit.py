@@ -15,7 +15,7 @@ import math
 from array_api_compat import device
 
 from vpo.core.arrays import as_array, namespace, narrow, shape, widen
-from vpo.core.checks import as_booleans, check_finite, check_rank, whole_number
+from vpo.core.checks import as_booleans, as_integer, check_finite, check_rank
 from vpo.core.set_reward import _points
 from vpo.core.simplex import Concentration
 from vpo.core.types import Array, ArrayLike, Namespace
@@ -51,7 +51,7 @@ def marginal_credit(
     *batch, rollouts, answers, objectives = shape(rewards)
     if 0 in (rollouts, answers, objectives):
         raise InputError(f"rewards must have 1 or more rollouts, answers and objectives, not shape {shape(rewards)}")
-    if not 1 <= whole_number(sets, "sets") <= rollouts:
+    if not 1 <= as_integer(sets, "sets") <= rollouts:
         raise InputError(f"sets must lie in 1..{rollouts}, the rollouts of a group, not {sets}")
     xp = namespace(rewards)
     points_DK = _points(rewards, concentration, directions)

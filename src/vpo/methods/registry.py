@@ -15,6 +15,7 @@ from vpo.methods.multi_rlvr import MultiRlvr
 from vpo.methods.random_weighting import RandomWeighting
 from vpo.methods.vpo import Vpo
 from vpo.methods.vpo_anchored import VpoAnchored
+from vpo.methods.vpo_marginal import VpoMarginal
 from vpo.util.errors import InputError, nearest
 
 METHODS: dict[str, type[Method]] = {
@@ -30,6 +31,7 @@ METHODS: dict[str, type[Method]] = {
         MultiRlvr,
         Vpo,
         VpoAnchored,
+        VpoMarginal,
     )
 }
 
