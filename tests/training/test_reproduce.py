@@ -16,7 +16,7 @@ pytest.importorskip("trl")
 from tests.engines.tiny import save_tiny_model
 from vpo.cli.main import main
 from vpo.search.result import read_result
-from vpo.training.plan import SETTINGS, SMALL, plan_for, split_method
+from vpo.training.plan import SETTINGS, SMALL, PlannedMethod, parse_method, plan_for
 from vpo.training.reproduce import reproduce
 from vpo.training.runs import Run
 
@@ -204,8 +204,11 @@ def test_runs_end_with_a_parent_that_is_killed(begun):
 
 
 def test_methods_have_settings():
-    assert split_method("vpo") == ("vpo", {})
-    assert split_method("vpo_anchored:anchor=0.7:answers=4") == ("vpo_anchored", {"anchor": 0.7, "answers": 4})
+    assert parse_method("vpo") == PlannedMethod("vpo", {})
+    assert parse_method("vpo_anchored:anchor=0.7:answers=4") == PlannedMethod(
+        "vpo_anchored", {"anchor": 0.7, "answers": 4}
+    )
+    assert parse_method("max_at_k:k=4:group=24") == PlannedMethod("max_at_k", {"k": 4}, 24)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +216,7 @@ def test_methods_have_settings():
     [
         ({"methods": ("gpro",)}, "method 'gpro' is not known: did you mean 'grpo'"),
         ({"methods": ("vpo:anchor=1",)}, "vpo has no setting 'anchor'"),
-        ({"methods": ("vpo_anchored:anchor",)}, "a setting of a method must be written KEY=NUMBER, not 'anchor'"),
+        ({"methods": ("vpo_anchored:anchor",)}, "a setting of a method must be written KEY=VALUE, not 'anchor'"),
         ({"methods": ()}, "methods must name 1 or more"),
         ({"rates": ()}, "rates must name 1 or more"),
         ({"seeds": 0}, "seeds must be 1 or more, not 0"),

@@ -64,7 +64,7 @@ class VpoMarginal(Method):
 
     def rewards(self, group: Group) -> Array:
         """The credit of each answer, (G, M), or with one answer of each rollout, (G,)."""
-        rollouts, answers, _ = shape(group.rewards_GMD)
+        rollouts = shape(group.rewards_GMD)[0]
         # Rollouts without a known reward may have left the group smaller than it was.
         sets = min(self.sets or max(2, rollouts // 2), rollouts)
         credit_GM = marginal_credit(group.rewards_GMD, sets=sets, concentration=self.concentration, mask=group.mask_GM)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from vpo.core.checks import as_integer
 from vpo.evaluation.evaluate import EvalConfig
 from vpo.methods import METHODS, Method
 from vpo.methods import get as get_method
@@ -51,7 +52,7 @@ class Plan:
         if self.chooses_rates and self.validation_problems < 1:
             raise InputError(f"validation_problems must be 1 or more, not {self.validation_problems}")
         for text in self.methods:
-            answers = method_of(text).answers
+            answers = parse_method(text).method.answers
             if self.pool < answers or self.pool % answers:
                 raise InputError(f"pool must be a multiple of the {answers} answers of {text}, not {self.pool}")
             self.config(self.start.model or "policy", text, self.rates[0], 0)  # checks the numbers of a run
@@ -64,28 +65,29 @@ class Plan:
     @property
     def answers(self) -> int:
         """The largest m of the methods."""
-        return max(method_of(text).answers for text in self.methods)
+        return max(parse_method(text).method.answers for text in self.methods)
 
     def config(self, model: str, method: str, rate: float, seed: int) -> TrainConfig:
         """The settings of one run."""
-        name, settings = split_method(method)
+        planned = parse_method(method)
+        group = planned.group or self.group
         return TrainConfig(
             task=self.start.task,
-            method=name,
-            method_settings=settings,
+            method=planned.name,
+            method_settings=planned.settings,
             model=model,
             task_settings=self.start.task_settings,
             steps=self.steps,
             prompts_per_step=self.prompts_per_step,
             problems=self.problems or None,
-            group=self.group,
+            group=group,
             learning_rate=rate,
             warmup_steps=self.warmup_steps,
             kl=self.kl,
             seed=seed,
             save_every=max(1, self.steps // 4),
             keep_checkpoints=1,
-            **self.start.train_settings(self.prompts_per_step * self.group),
+            **self.start.train_settings(self.prompts_per_step * group),
         )
 
 
@@ -153,8 +155,28 @@ def _names(kind: type) -> set[str]:
 SETTINGS = _settings_of("maze") | _settings_of("")  # the names of all settings of plans
 
 
-def split_method(text: str) -> tuple[str, dict[str, Any]]:
-    """Read "vpo_anchored:anchor=0.7:answers=4" as a method and its settings."""
+@dataclass(frozen=True)
+class PlannedMethod:
+    """A method of a plan.
+
+    Attributes:
+        name: of the method.
+        settings: of the method.
+        group: rollouts per problem, where they are not those of the plan.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    group: int | None = None
+
+    @property
+    def method(self) -> Method:
+        """The method with its settings."""
+        return get_method(self.name, **self.settings)
+
+
+def parse_method(text: str) -> PlannedMethod:
+    """Read "max_at_k:k=4:group=24": a method, its settings, and its rollouts per problem."""
     name, *parts = text.split(":")
     settings = {}
     for part in parts:
@@ -162,12 +184,8 @@ def split_method(text: str) -> tuple[str, dict[str, Any]]:
         try:
             settings[key] = json.loads(value)
         except ValueError:
-            raise InputError(f"a setting of a method must be written KEY=NUMBER, not {part!r}") from None
-    get_method(name, **settings)
-    return name, settings
-
-
-def method_of(text: str) -> Method:
-    """The method of a name with settings."""
-    name, settings = split_method(text)
-    return get_method(name, **settings)
+            raise InputError(f"a setting of a method must be written KEY=VALUE, not {part!r}") from None
+    planned = PlannedMethod(name, settings, settings.pop("group", None))
+    if planned.group is not None:
+        planned.method.check_group_size(as_integer(planned.group, "group", 1))
+    return planned

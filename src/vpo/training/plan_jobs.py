@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vpo.evaluation.eval_folder import FACTS
 from vpo.evaluation.evaluate import EvalConfig, evaluate_into
-from vpo.training.plan import Plan, method_of
+from vpo.training.plan import Plan, parse_method
 from vpo.training.runs import Run
 
 PRELOAD = ("vpo.training.train", "vpo.evaluation.evaluate", "vpo.engines.answer_trainer")  # what jobs import
@@ -34,8 +34,9 @@ class TrainJob:
 
     @property
     def length(self) -> float:
-        """How long it takes, relative to other jobs: by the answers that it trains on."""
-        return method_of(self.method).answers
+        """How long it takes, relative to other jobs: by the answers per problem that it trains on."""
+        planned = parse_method(self.method)
+        return planned.method.answers * (planned.group or self.plan.group)
 
     @property
     def done(self) -> bool:
