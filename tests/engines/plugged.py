@@ -24,9 +24,11 @@ def score(answer, solution):
 
 
 def method_of(name):
-    """A method with two answers where it takes so many, and one reward for both."""
+    """A method with two answers where it takes so many, and one reward for both; with one where each has its own."""
     if name == "vpo_anchored":
         return get(name, answers=2, anchor=0.5)
+    if name == "vpo_marginal":
+        return get(name, answers=1)
     return get(name, answers=2) if METHODS[name].takes_sets else get(name)
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 def test_the_config_fits_the_method(tmp_path):
     for name in METHODS:
         config = grpo_config(name, output_dir=str(tmp_path), num_generations=4, per_device_train_batch_size=8)
-        whole = name in ("gdpo", "maxrl", "max_at_k")
+        whole = name in ("gdpo", "maxrl", "max_at_k", "vpo_marginal")
         assert config.scale_rewards == ("none" if whole or name == "dr_grpo" else "group")
         assert config.max_completion_length == 256 * get(name).answers
         assert (config.loss_type == "dr_grpo") == (name == "dr_grpo")

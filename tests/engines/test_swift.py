@@ -35,7 +35,7 @@ SUPPORTED = [name for name in METHODS if name != "goal_conditioned"]  # which ne
 
 def arguments(name="vpo", **settings):
     """The arguments of ms-swift's GRPOConfig that matter here, as they fit a method."""
-    centred = name in ("dr_grpo", "gdpo", "maxrl", "max_at_k")
+    centred = name in ("dr_grpo", "gdpo", "maxrl", "max_at_k", "vpo_marginal")
     fitting = {
         "advantage_estimator": "grpo",
         "scale_rewards": "none" if centred else "group",

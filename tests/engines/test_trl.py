@@ -30,7 +30,7 @@ def tiny(tmp_path_factory):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_stock_trainer_gets_the_advantages_of_the_method(name, tiny, tmp_path):
-    method = get(name, anchor=0.5) if name == "vpo_anchored" else get(name)
+    method = get(name, **(METHODS[name].single_reward or {}))
     reward = own_reward(method, group=G, seed=7)
     _, (batch,), (seen,) = run_trainer(tiny, reward, tmp_path)
     step = 0 if name == "goal_conditioned" else batch.step  # its weightings were written into the prompts before

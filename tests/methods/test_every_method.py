@@ -60,18 +60,19 @@ def test_advantages_have_mean_zero_in_their_group(name):
 def test_what_a_trainer_must_know(name):
     method = get(name)
     assert method.name == name
-    assert method.answers == (3 if name in ("multi_rlvr", "vpo", "vpo_anchored") else 1)
-    assert method.whole_group == (name in ("gdpo", "maxrl", "max_at_k"))
+    assert method.answers == (3 if name in ("multi_rlvr", "vpo", "vpo_anchored", "vpo_marginal") else 1)
+    assert method.whole_group == (name in ("gdpo", "maxrl", "max_at_k", "vpo_marginal"))
     assert method.whole_batch == (name == "gdpo")
     assert method.target_in_prompt == (name == "goal_conditioned")
-    assert method.scale_rewards == ("none" if name in ("dr_grpo", "gdpo", "maxrl", "max_at_k") else "group")
+    assert method.scale_rewards == ("none" if method.whole_group or name == "dr_grpo" else "group")
     assert method.loss_type == ("dr_grpo" if name == "dr_grpo" else None)
-    assert method.per_answer == (method.single_reward is not None) == (name == "vpo_anchored")
+    assert method.per_answer == (method.single_reward is not None) == (name in ("vpo_anchored", "vpo_marginal"))
     assert method.draws_weightings == (name in ("random_weighting", "goal_conditioned"))
 
 
-def test_the_settings_for_one_reward_give_one():
-    method = METHODS["vpo_anchored"]
+@pytest.mark.parametrize("name", ["vpo_anchored", "vpo_marginal"])
+def test_the_settings_for_one_reward_give_one(name):
+    method = METHODS[name]
     assert not method(**method.single_reward).per_answer
 
 
@@ -116,8 +117,8 @@ def local_method():
     return Local()
 
 
-def test_there_are_ten_methods():
-    assert len(METHODS) == 10
+def test_there_are_eleven_methods():
+    assert len(METHODS) == 11
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""From a batch of score vectors to advantages: ten methods, one short file each, and a dict of them.
+"""From a batch of score vectors to advantages: eleven methods, one short file each, and a dict of them.
 
 `advantages` does it in one call. `get` makes a method by name; its declarations (`Method`) are all that engines read.
 """

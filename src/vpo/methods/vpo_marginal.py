@@ -1,7 +1,8 @@
 """VPO with marginal credit."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from vpo.core.arrays import namespace, shape
 from vpo.core.checks import as_integer
@@ -33,6 +34,7 @@ class VpoMarginal(Method):
     name: ClassVar[str] = "vpo_marginal"
     takes_sets: ClassVar[bool] = True
     whole_group: ClassVar[bool] = True
+    single_reward: ClassVar[Mapping[str, Any] | None] = {"answers": 1}
     answers: int = 3
     sets: int | None = None
     concentration: Concentration = 1.0

@@ -21,7 +21,10 @@ class Plan:
 
     start: Start
     methods: tuple[str, ...] = setting(
-        tuple(METHODS), "methods; with settings: vpo_anchored:anchor=0.7", metavar="NAME,…", shown="all"
+        tuple(METHODS),
+        "methods; with settings and rollouts per problem: vpo:answers=5, grpo:group=24",
+        metavar="NAME,…",
+        shown="all",
     )
     rates: tuple[float, ...] = setting(
         (2.5e-5, 5e-5, 1e-4), "learning rates to choose from on the validation problems", metavar="RATE,…"

@@ -17,7 +17,7 @@ SUPPORTED = {
     "vpo_anchored": {"anchor": 0.9},
     "goal_conditioned": {},
 }
-BY_PLUGIN = {"gdpo": {}, "maxrl": {}, "max_at_k": {}, "random_weighting": {}, "vpo_anchored": {}}
+BY_PLUGIN = {"gdpo": {}, "maxrl": {}, "max_at_k": {}, "random_weighting": {}, "vpo_anchored": {}, "vpo_marginal": {}}
 
 
 def exported(folder, method="vpo", *, stock=False, test=False, **settings):

@@ -74,7 +74,7 @@ def test_which_methods_the_trainers_of_verl_support():
             check_stock(get(method))
         except InputError:
             refused.append(method)
-    assert refused == ["gdpo", "maxrl", "max_at_k", "random_weighting", "vpo_anchored"]
+    assert refused == ["gdpo", "maxrl", "max_at_k", "random_weighting", "vpo_anchored", "vpo_marginal"]
     check_stock(get("vpo_anchored", anchor=0.9))
     with pytest.raises(InputError, match="vpo draws weightings for each step"):
         check_stock(get("vpo", draws=100))
