@@ -22,7 +22,7 @@ class Plan:
     start: Start
     methods: tuple[str, ...] = setting(
         tuple(METHODS),
-        "methods; with settings and rollouts per problem: vpo:answers=5, grpo:group=24",
+        "methods; with settings or a group size: vpo:answers=5,grpo:group=24",
         metavar="NAME,…",
         shown="all",
     )
