@@ -9,7 +9,7 @@ from tests.engines.letters import own_reward
 from tests.engines.tiny import save_tiny_model
 from tests.engines.training import G, assert_advantages, by_token, run_trainer, swapped
 from vpo import advantages
-from vpo.engines.answer_tokens import answer_of_tokens
+from vpo.engines.answer_tokens import TokenOwners
 from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.engines.trl import reward_function
 from vpo.tasks.answers import write
@@ -96,7 +96,7 @@ def test_tokens_belong_to_the_answer_whose_tag_closes_next(name, texts, tokenize
     tokenizer = tokenizers[name]
     completion = write(texts)
     ids = tokenizer(completion, add_special_tokens=False)["input_ids"]
-    owners = answer_of_tokens(tokenizer, ids, 3, {})
+    owners = TokenOwners(tokenizer).of(ids, 3)
     assert len(owners) == len(ids)
     assert owners == sorted(owners)
     for index in range(3):
@@ -112,14 +112,14 @@ def test_tokens_of_a_tokenizer_that_spaces_its_tokens(tokenizers):
     def parts(text, answers):
         return [(text.index("b") - 1, 0), (text.index("c") - 1, 1), (len(text), 2)]
 
-    assert answer_of_tokens(tokenizer, ids, 3, {}, parts) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert TokenOwners(tokenizer, parts).of(ids, 3) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
 def test_tokens_without_any_answer_belong_to_the_first_which_is_missing(tokenizers):
     ids = tokenizers["bytes"]("nothing", add_special_tokens=False)["input_ids"]
-    assert answer_of_tokens(tokenizers["bytes"], ids, 3, {}) == [0] * len(ids)
+    assert TokenOwners(tokenizers["bytes"]).of(ids, 3) == [0] * len(ids)
 
 
 def test_parts_beyond_the_text_are_cut(tokenizers):
     ids = tokenizers["bytes"]("ab", add_special_tokens=False)["input_ids"]
-    assert answer_of_tokens(tokenizers["bytes"], ids, 3, {}, lambda *_: [(1, 0), (2, 1), (9, 2)]) == [0, 1]
+    assert TokenOwners(tokenizers["bytes"], lambda *_: [(1, 0), (2, 1), (9, 2)]).of(ids, 3) == [0, 1]

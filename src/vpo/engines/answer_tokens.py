@@ -8,35 +8,36 @@ from typing import Any
 from vpo.tasks.answers import parts
 
 
-def answer_of_tokens(
-    tokenizer: Any,
-    ids: Sequence[int],
-    answers: int,
-    lengths: dict[int, int],
-    find_parts: Callable[[str, int], list[tuple[int, int]]] = parts,
-) -> list[int]:
-    """The index of the answer that each token of a completion belongs to.
+class TokenOwners:
+    """Tells which answer each token of a completion belongs to. It remembers how many characters each token has."""
 
-    Args:
-        tokenizer: decodes the tokens.
-        ids: the tokens.
-        answers: of the completion.
-        lengths: a cache, token → characters; the same for every call with one tokenizer.
-        find_parts: where the part of each answer ends in the text, and its index.
-    """
-    text = tokenizer.decode(ids, skip_special_tokens=True)
-    for token in set(ids) - lengths.keys():
-        lengths[token] = len(tokenizer.decode([token], skip_special_tokens=True))
-    ends = [0, *accumulate(lengths[token] for token in ids)]  # characters after so many tokens
+    def __init__(self, tokenizer: Any, find_parts: Callable[[str, int], list[tuple[int, int]]] = parts) -> None:
+        """Take a tokenizer, and what finds where the part of each answer ends in a text, and the answer's index."""
+        self.tokenizer, self.find_parts = tokenizer, find_parts
+        self._lengths: dict[int, int] = {}
 
-    def characters(tokens: int) -> int:
-        if ends[-1] == len(text):
-            return ends[tokens]
-        # Some tokens are parts of characters, or decode to another text on their own.
-        return len(tokenizer.decode(ids[:tokens], skip_special_tokens=True))
+    def of(self, ids: Sequence[int], answers: int) -> list[int]:
+        """For each token of a completion of so many answers, the index of the answer that it belongs to."""
+        text = self._decode(ids)
+        ends = [0, *accumulate(self._length(token) for token in ids)]  # characters after so many tokens
 
-    owners: list[int] = []
-    for end, index in find_parts(text, answers):
-        tokens = min(bisect_left(range(len(ids) + 1), end, key=characters), len(ids))
-        owners += [index] * (tokens - len(owners))
-    return owners + [answers - 1] * (len(ids) - len(owners))
+        def characters(tokens: int) -> int:
+            if ends[-1] == len(text):
+                return ends[tokens]
+            # Some tokens are parts of characters, or decode to another text on their own.
+            return len(self._decode(ids[:tokens]))
+
+        owners: list[int] = []
+        for end, index in self.find_parts(text, answers):
+            tokens = min(bisect_left(range(len(ids) + 1), end, key=characters), len(ids))
+            owners += [index] * (tokens - len(owners))
+        return owners + [answers - 1] * (len(ids) - len(owners))
+
+    def _length(self, token: int) -> int:
+        if token not in self._lengths:
+            self._lengths[token] = len(self._decode([token]))
+        return self._lengths[token]
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        text: str = self.tokenizer.decode(ids, skip_special_tokens=True)
+        return text

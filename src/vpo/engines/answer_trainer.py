@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from trl import GRPOTrainer
 
-from vpo.engines.answer_tokens import answer_of_tokens
+from vpo.engines.answer_tokens import TokenOwners
 from vpo.engines.caller import caller_of
 from vpo.engines.compatibility import check
 from vpo.engines.reward import RewardFunction
@@ -36,7 +36,8 @@ class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is untyped
         check(reward, self.args)
         self.reward: RewardFunction = reward
         self.result: RewardResult | None = None  # of the batch that is being scored
-        self.token_lengths: dict[int, int] = {}
+        tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)  # a processor has one
+        self.token_owners = TokenOwners(tokenizer, reward.grader.parts)
 
     def _calculate_rewards(
         self, inputs: list[dict[str, Any]], prompts: list[Any], completions: list[Any], completion_ids: list[list[int]]
@@ -58,12 +59,10 @@ class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is untyped
         advantages_BM = self.result.advantages_BM
         assert advantages_BM is not None
         advantages_BT = np.zeros(output["completion_ids"].shape)
-        tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)  # a processor has one
         rows = zip(output["completion_ids"].tolist(), output["completion_mask"].tolist(), strict=True)
-        answers, parts = self.reward.method.answers, self.reward.grader.parts
         for index, (padded, mask) in enumerate(rows):
             ids = padded[: sum(mask)]
-            owners = answer_of_tokens(tokenizer, ids, answers, self.token_lengths, parts)
+            owners = self.token_owners.of(ids, self.reward.method.answers)
             advantages_BT[index, : len(owners)] = advantages_BM[index, owners]
         per_completion = output["advantages"]
         output["advantages"] = torch.as_tensor(advantages_BT, dtype=per_completion.dtype, device=per_completion.device)

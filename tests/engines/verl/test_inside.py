@@ -29,7 +29,7 @@ from tests.engines.verl.completions import (
 )
 from tests.engines.verl.generating import Writer
 from vpo.cli.main import main
-from vpo.engines.answer_tokens import answer_of_tokens
+from vpo.engines.answer_tokens import TokenOwners
 from vpo.engines.verl.check import check_reward, compose
 from vpo.engines.verl.compatibility import required_settings
 from vpo.engines.verl.export import TRAIN
@@ -234,7 +234,7 @@ def test_the_plugin_s_trainer_gives_the_advantages_of_the_library(method, settin
     for index, ids, row in zip(order, rows, rollouts, strict=False):
         advantage = due[index]
         if export.method.per_answer:
-            advantage = advantage[answer_of_tokens(tokenizer, ids, 3, {}, export.get_task().parts)]
+            advantage = advantage[TokenOwners(tokenizer, export.get_task().parts).of(ids, 3)]
         np.testing.assert_allclose(row.numpy(), np.broadcast_to(advantage, len(ids)), atol=1e-5)
     assert np.abs(due).max() > 0.1
     assert metrics["vpo/unknown"] == 1
@@ -281,7 +281,7 @@ def test_the_pipeline_of_verl_with_only_the_language_model_replaced(queue, token
         mask = np.asarray([[answer is not None for answer in answers] for answers in parsed])
         (due_GM,) = vpo.advantages("vpo_anchored", vectors[None], mask=mask[None])
         for index, advantage in zip(indices, due_GM, strict=True):
-            owners = answer_of_tokens(tokenizer, responses[index].tolist(), 3, {}, task.parts)
+            owners = TokenOwners(tokenizer, task.parts).of(responses[index].tolist(), 3)
             np.testing.assert_allclose(advantages[index].numpy(), advantage[owners], atol=1e-5)
     assert metrics["vpo/unknown"] == 0
 

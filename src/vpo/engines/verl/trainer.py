@@ -4,6 +4,7 @@ verl's estimators see one number per rollout; a trainer reads the vectors that t
 Generation, KL, rollout correction, the loss and everything else stay verl's.
 """
 
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from verl.trainer.ppo.v1 import PPOTrainerSync
 from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.workers.utils.padding import response_to_nested
 
-from vpo.engines.answer_tokens import answer_of_tokens
+from vpo.engines.answer_tokens import TokenOwners
 from vpo.engines.verl.advantages import read_rollout, rollout_advantages, rollout_metrics
 from vpo.engines.verl.compatibility import MODE
 from vpo.engines.verl.export import read_export
@@ -26,7 +27,6 @@ class VpoTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
     def __init__(self, config: Any) -> None:
         """The reward function of verl's config names the exported folder."""
         self.reward = read_export(config.reward.custom_reward_function.reward_kwargs.folder).reward(None)
-        self.token_lengths: dict[int, int] = {}
         config.trainer.v1.trainer_mode = "sync"  # which verl's trainer compares with, to know what it is
         super().__init__(config)
 
@@ -50,14 +50,13 @@ class VpoTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
         responses = data["responses"].unbind()
         for index, advantage in zip(indices, advantages, strict=True):
             ids = responses[index].tolist()
-            by_token = advantage[self._owners(ids)] if self.reward.method.per_answer else [advantage] * len(ids)
+            by_token = advantage[self._token_owners.of(ids, answers)] if self.reward.method.per_answer else advantage
             advantages_BT[index, : len(ids)] = torch.as_tensor(by_token, dtype=torch.float32)
         nested = response_to_nested(advantages_BT * mask_BT, nested_mask)
         tensors = TensorDict({"advantages": nested, "returns": nested}, batch_size=len(batch))
         tq.kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=tensors)
         return batch
 
-    def _owners(self, ids: list[int]) -> list[int]:
-        """The index of the answer that each token of a completion belongs to."""
-        method, grader = self.reward.method, self.reward.grader
-        return answer_of_tokens(self.tokenizer, ids, method.answers, self.token_lengths, grader.parts)
+    @cached_property
+    def _token_owners(self) -> TokenOwners:
+        return TokenOwners(self.tokenizer, self.reward.grader.parts)
