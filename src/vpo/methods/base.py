@@ -66,7 +66,7 @@ class Method:
 
     @property
     def scale_rewards(self) -> Literal["group", "none"]:
-        """TRL's setting. A `whole_group` method hands over advantages, of which a trainer may only take the mean."""
+        """TRL's setting. A `whole_group` method returns advantages as rewards, which must not be scaled."""
         return "group" if self.normalize_by_std and not self.whole_group else "none"
 
     def prompt_weighting(self, objectives: int, key: Sequence[int | str]) -> Floats | None:

@@ -28,7 +28,7 @@ class RequestError(Exception):
     Attributes:
         reason: one of the constants above, or of a caller's own; failures are counted by it.
         status: HTTP status of the reply, if there was one.
-        retry_after: seconds that the server wants the client to wait, if it says so.
+        retry_after: seconds to wait before the next request, if the server says so.
     """
 
     def __init__(

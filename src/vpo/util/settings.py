@@ -71,15 +71,15 @@ def setting_like(settings: type, name: str, **changed: Any) -> Any:
     return setting(changed.pop("default", default), **{**vars(known), **changed})
 
 
-def setting_of(each: Field[Any]) -> Setting:
+def setting_of(attribute: Field[Any]) -> Setting:
     """What is known of a field; of one that was not made by `setting`, nothing."""
-    known: Setting = each.metadata.get(KEY, Setting(""))
+    known: Setting = attribute.metadata.get(KEY, Setting(""))
     return known
 
 
-def is_setting(each: Field[Any]) -> bool:
+def is_setting(attribute: Field[Any]) -> bool:
     """Whether a field was made by `setting`."""
-    return KEY in each.metadata
+    return KEY in attribute.metadata
 
 
 def check_settings(settings: Any) -> None:
