@@ -262,7 +262,8 @@ def test_a_search_with_former_names_of_settings_is_read_and_resumed(whole, tmp_p
     folder = tmp_path / "a"
     shutil.copytree(whole[0], folder)
     settings = json.loads((folder / "search.json").read_text())
-    former = {"problems": "count", "generator": "backend", "max_tokens": "tokens_per_answer"}
+    former = {"problems": "count", "generator": "backend", "population": "size", "max_tokens": "tokens_per_answer"}
+    assert former.keys() <= settings.keys()
     (folder / "search.json").write_text(json.dumps({former.get(name, name): settings[name] for name in settings}))
     (folder / "ended.json").unlink()
     assert read_result(folder).settings["problems"] == 4

@@ -24,7 +24,12 @@ from vpo.util.records import first_difference, now
 
 SETTINGS, GENERATIONS, CANDIDATES = "search.json", "generations.jsonl", "candidates.jsonl"
 ARCHIVE, ENDED = "archive.json", "ended.json"
-FORMER_NAMES = {"count": "problems", "backend": "generator", "tokens_per_answer": "max_tokens"}  # in search.json
+FORMER_NAMES = {  # in search.json
+    "count": "problems",
+    "backend": "generator",
+    "size": "population",
+    "tokens_per_answer": "max_tokens",
+}
 
 
 class Log:
