@@ -50,4 +50,4 @@ def test_a_machine_without_isolation_fails_the_check(capsys, monkeypatch):
     assert main(["doctor"]) == 1
     shown = capsys.readouterr().out
     assert "landlock      no   the kernel has no Landlock" in shown
-    assert "The task code is refused here" in shown
+    assert "The task `code` cannot run here" in shown

@@ -135,15 +135,15 @@ def test_what_is_not_whole_is_named_and_left_out(runs, tmp_path, capsys):
     paths = [runs[0], str(half), runs[1], str(broken), "nowhere"]
     assert main(["compare", *paths, "--out", str(tmp_path / "out")]) == 0
     output = capsys.readouterr().out
-    assert f"note: left out: {half}: the run is not finished: resume it with `vpo train --resume {half}`" in output
-    assert f"note: left out: {broken / FACTS}: the file is not JSON" in output
-    assert "note: left out: no such run, folder or pool: nowhere" in output
+    assert f"note: skipped: {half}: the run is not finished: resume it with `vpo train --resume {half}`" in output
+    assert f"note: skipped: {broken / FACTS}: the file is not JSON" in output
+    assert "note: skipped: no such run, folder or pool: nowhere" in output
     partial = json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert main(["compare", *runs, "--out", str(tmp_path / "alone")]) == 0
     alone = json.loads((tmp_path / "alone" / "comparison.json").read_text())
     assert partial["measures"] == alone["measures"]
     assert len(partial["notes"]) == len(alone["notes"]) + 3
-    assert "left out: no such run, folder or pool: nowhere" in (tmp_path / "out" / "report.html").read_text()
+    assert "skipped: no such run, folder or pool: nowhere" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_the_points_of_the_curves_are_the_numbers_of_the_table(runs):

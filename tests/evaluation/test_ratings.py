@@ -82,7 +82,7 @@ def test_diagnose_reads_ratings_and_proposes_sets(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--objectives", "clear"], "objectives are named for files of ratings (--group-by)"),
+        (["--objectives", "clear"], "objectives needs --group-by"),
         (["--group-by", "dialogue", "--objectives", "clear,deep", "--merge", "clear"], "merge must name 2 or more"),
         (["--group-by", "dialogue", "--objectives", "clear,deep", "--drop", "dep"], "did you mean 'deep'?"),
         (["--group-by", "dialogue", "--objectives", "clear,deep", "--same", "2"], "at most 1, not 2.0"),

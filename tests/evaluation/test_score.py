@@ -122,4 +122,4 @@ def test_completions_that_disagree_are_named(tmp_path, capsys):
     assert main(["score", str(path), "--task", "maze"]) == 2
     assert "generation must be in every row or in none: line 1 has it, line 2 does not" in capsys.readouterr().err
     assert main(["score", str(path), "--task", "maze", "--out", str(path)]) == 2
-    assert "--out must be another file than the completions" in capsys.readouterr().err
+    assert "out must not be the file of completions" in capsys.readouterr().err

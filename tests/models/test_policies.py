@@ -210,7 +210,7 @@ def test_without_torch_the_extra_is_named(capsys, monkeypatch):
         (["eval", "embedded", "--task", "maez"], "task 'maez' is not known: did you mean 'maze'?"),
         (
             ["policy", "build", "toolrl", "--out", "x"],
-            "no policy can be built for task 'toolrl': there is one for maze",
+            "task must be maze, the only task with a small policy, not 'toolrl'",
         ),
         (["policy", "build", "maze", "--out", "x", "--size", "8"], "size must be odd and 7 or more, not 8"),
         (["policy", "build", "maze", "--out", "x", "--mazes", "1"], "batch must be at most 4, the examples of 1 mazes"),

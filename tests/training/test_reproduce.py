@@ -303,7 +303,7 @@ def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, cap
         ),
         (["toolrl", "--model", "m", "--set-problems", "0"], "set_problems must be 1 or more, not 0"),
         (["maze", "--set-steps", "3"], "reproduce maze has no --set-steps"),
-        (["maze", "--data", "there"], "reproduce maze has no settings of the task but --size"),
+        (["maze", "--data", "there"], "data and set are for language tasks; mazes take --size"),
         (["chess", "--model", "m"], "task 'chess' is not known"),
     ],
 )

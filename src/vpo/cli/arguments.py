@@ -20,7 +20,9 @@ POOLS = (
 )
 
 
-def add_model(command: argparse.ArgumentParser, help: str = "run, folder of a model, name on the hub") -> None:
+def add_model(
+    command: argparse.ArgumentParser, help: str = "a run, a model folder, a name on the Hugging Face hub"
+) -> None:
     """Add the positional MODEL."""
     command.add_argument("model", metavar="MODEL", help=f"{help}, or `embedded`, the small policy of the task")
 
@@ -31,7 +33,7 @@ def add_task(command: argparse.ArgumentParser, help: str = "a name from `vpo tas
     add_task_file(command)
 
 
-def add_task_option(options: Options, default: str = "what the model was trained on") -> None:
+def add_task_option(options: Options, default: str = "default: the task that the model was trained on") -> None:
     """Add `--task`, and `--task-file` instead of it, to a command that is about a model or its completions."""
     options.add_argument(
         "--task", default=argparse.SUPPRESS, metavar="NAME", help=f"a name from `vpo tasks` ({default})"
@@ -52,20 +54,20 @@ def add_task_settings(options: Options) -> None:
         "--data",
         default=argparse.SUPPRESS,
         metavar="PATH",
-        help="file or folder of the task's data, or hub, or hub:OWNER/NAME",
+        help="file or folder of the task's data; or hub, or hub:OWNER/NAME, to load it from the Hugging Face hub",
     )
     add_assignments(options, "--set", "a setting of the task, such as size=13")
 
 
 def add_assignments(options: Options, flag: str, help: str) -> None:
-    """Add an option that takes KEY=VALUE, and may be given again."""
+    """Add an option that takes KEY=VALUE, and may be repeated."""
     options.add_argument(
         flag,
         action="append",
         default=argparse.SUPPRESS,
         type=assignment,
         metavar="KEY=VALUE",
-        help=f"{help}; may be given again",
+        help=f"{help}; may be repeated",
     )
 
 
@@ -76,55 +78,58 @@ def add_method_settings(options: Options) -> None:
         type=int,
         default=argparse.SUPPRESS,
         metavar="M",
-        help="answers that a completion is asked for (the method's own)",
+        help="answers that one completion is to hold (default: as the method has it)",
     )
     add_assignments(options, "--method-set", "a setting of the method, such as concentration=0.5")
 
 
 def add_split(options: Options) -> None:
-    """Add `--split` to a command without settings of its own."""
-    options.add_argument("--split", default="test", metavar="SPLIT", help="the split of the problems (test)")
+    """Add `--split` to a command without a settings dataclass."""
+    options.add_argument("--split", default="test", metavar="SPLIT", help="the split of the problems (default: test)")
 
 
 def add_answers(options: Options) -> None:
-    """Add `--answers` to a command without settings of its own."""
+    """Add `--answers` to a command without a settings dataclass."""
     options.add_argument(
-        "--answers", type=int, default=1, metavar="M", help="answers that a completion is asked for (1)"
+        "--answers", type=int, default=1, metavar="M", help="answers that one completion is to hold (default: 1)"
     )
 
 
-def add_target(options: Options, default: str = "all alike") -> None:
+def add_target(options: Options, default: str = "equal weights") -> None:
     """Add `--target`; `default` says what holds without it."""
     options.add_argument(
         "--target",
         default=argparse.SUPPRESS,
         metavar="NAME=W,…",
         help="the deployed weighting w*, such as gold=1 or gold=1,diamond=3; scaled to sum 1, objectives that are not "
-        f"named weigh 0 ({default})",
+        f"named have weight 0 (default: {default})",
     )
 
 
-def add_out(options: Options, help: str, default: str | None = None) -> None:
-    """Add `--out`; without a default it must be given, and a default in brackets is worked out by the command."""
-    worked_out = default is not None and default.startswith("(")
+def add_out(options: Options, help: str, *, default: str | None = None, shown: str | None = None) -> None:
+    """Add `--out`. It is required, unless there is a default, or `shown` says how the command chooses one."""
+    shown = shown or default
     options.add_argument(
         "--out",
-        required=default is None,
-        default=None if worked_out else default,
+        required=shown is None,
+        default=default,
         metavar="PATH",
-        help=f"{help} {default if worked_out else f'({default})'}" if default else help,
+        help=f"{help} (default: {shown})" if shown else f"{help} (required)",
     )
 
 
 def add_jobs(options: Options, help: str, default: str) -> None:
     """Add `--jobs`."""
-    options.add_argument("--jobs", type=int, metavar="N", help=f"{help} in parallel ({default})")
+    options.add_argument("--jobs", type=int, metavar="N", help=f"{help} in parallel (default: {default})")
 
 
 def add_k(options: Options) -> None:
     """Add `--k`."""
     options.add_argument(
-        "--k", type=integers, metavar="K,…", help="budgets in answers and generations (1,3,5,10,30,100,300)"
+        "--k",
+        type=integers,
+        metavar="K,…",
+        help="the k of best@k and pass@k, in answers and in generations (default: 1,3,5,10,30,100,300)",
     )
 
 

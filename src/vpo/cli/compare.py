@@ -15,14 +15,14 @@ def add(commands: Commands) -> None:
         help="compare evaluated runs: a table, and best@k curves",
         description="Compare what `vpo eval` measured of some runs: best@k by answers, by generations and by "
         "tokens, the first answer and one set, diversity, coverage and the share of the oracle, each with its 95% "
-        "interval, the differences paired over problems. Writes a page, and the best@k curves as PNG and SVG. What is "
-        "not a whole evaluation is named and left out.",
+        "interval, the differences paired over problems. Writes a page, and the best@k curves as PNG and SVG. Skips "
+        "incomplete evaluations, and names them.",
     )
-    command.add_argument("runs", nargs="+", metavar="RUN", help="run, folder that vpo eval wrote, or pool file")
+    command.add_argument("runs", nargs="+", metavar="RUN", help="a run, a folder that vpo eval wrote, or a pool file")
     add_k(command)
     command.add_argument("--all", action="store_true", help="print every measure, pass@k and all of diversity too")
-    add_out(command, "folder for the table, the curves and the page", "comparison")
-    add_target(command, "what the runs were trained for")
+    add_out(command, "folder for the table, the curves and the page", default="comparison")
+    add_target(command, "the target of the runs")
     add_json(command)
     command.set_defaults(run=run)
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     target = target_of(options) or shared_target(evaluations)
     oracle = oracle_of(evaluations, target)
     comparison = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
-    notes = [*(f"left out: {reason}" for reason in wrong), *scoring_notes(evaluations)]
+    notes = [*(f"skipped: {reason}" for reason in wrong), *scoring_notes(evaluations)]
     comparison = replace(comparison, notes=(*notes, *comparison.notes))
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)

@@ -21,9 +21,9 @@ def add(commands: Commands) -> None:
         help="say whether a reward has trade-offs worth VPO",
         description="Say in plain words whether the reward behind a pool of scored answers has trade-offs: the "
         "effective rank of its objectives, the share of weightings that each answer wins, the headroom of a set "
-        "over the best single answer, objectives that say the same, and a verdict. Then which objectives to use: sets "
-        "of them, merged, left out or summed, with the headroom that each would give.",
-        epilog=f"{POOLS} With --group-by, a file of any rows that hold ratings.",
+        "over the best single answer, redundant objectives, and a verdict. Then which objectives to use: sets "
+        "of them, merged, dropped or summed, with the headroom that each would give.",
+        epilog=f"{POOLS} A file of ratings has any rows with numbers in them.",
     )
     diagnose.add_argument("pool", metavar="POOL", help="pool file, or with --group-by a file of ratings")
     add_target(diagnose)
@@ -32,7 +32,8 @@ def add(commands: Commands) -> None:
         type=float,
         default=SAME,
         metavar="R",
-        help=f"correlation from which objectives say the same, and are merged ({SAME}); less for noisy ratings",
+        help=f"correlation from which objectives count as redundant, and are merged; lower it for noisy ratings "
+        f"(default: {SAME})",
     )
     diagnose.add_argument(
         "--merge",
@@ -40,19 +41,20 @@ def add(commands: Commands) -> None:
         default=[],
         type=names,
         metavar="NAME,…",
-        help="try a set with these merged; may be given again",
+        help="also propose a set with these merged; may be repeated",
     )
-    diagnose.add_argument("--drop", type=names, default=[], metavar="NAME,…", help="try a set without these")
+    diagnose.add_argument("--drop", type=names, default=[], metavar="NAME,…", help="also propose a set without these")
     diagnose.add_argument(
         "--group-by",
         metavar="COLUMN",
-        help="read a file of ratings: rows that share this column answer the same problem; they are scaled to 0..1",
+        help="POOL is a file of ratings: rows with the same value in this column answer the same problem; each "
+        "rating is scaled to 0..1 by its range",
     )
     diagnose.add_argument(
         "--objectives",
         type=names,
         metavar="NAME,…",
-        help="with --group-by: the columns that are ratings (all of column `scores`)",
+        help="with --group-by: the columns that are ratings (default: all in column `scores`)",
     )
     add_json(diagnose)
     diagnose.set_defaults(run=run)
@@ -81,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(options: argparse.Namespace) -> "tuple[Pool, Mapping[str, tuple[float, float]] | None]":
-    """Return the pool, and the ranges that ratings were scaled by."""
+    """The pool, and the ranges that ratings were scaled by."""
     from vpo.evaluation.pools import read_pool
     from vpo.evaluation.ratings import read_ratings
     from vpo.util.errors import InputError
@@ -90,7 +92,7 @@ def _read(options: argparse.Namespace) -> "tuple[Pool, Mapping[str, tuple[float,
         ratings = read_ratings(options.pool, group_by=options.group_by, objectives=options.objectives or [])
         return ratings.pool, ratings.ranges
     if options.objectives is not None:
-        raise InputError("objectives are named for files of ratings (--group-by); --drop leaves some of a pool's out")
+        raise InputError("objectives needs --group-by; to leave out objectives of a pool, use --drop")
     return read_pool(options.pool), None
 
 

@@ -23,7 +23,7 @@ PACKAGES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A sandbox, a device or a package, and whether it is there.
+    """A sandbox, a device or a package, and whether it can be used.
 
     Attributes:
         area: "sandbox", "device" or "package".
@@ -41,7 +41,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at the sandbox, the device and the packages; a program is run in each sandbox."""
+    """Check the sandboxes, the device and the packages; a program is run in each sandbox."""
     return [*_isolations(), _device(), *map(_package, PACKAGES)]
 
 
@@ -89,8 +89,8 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "doctor",
         help="what this machine offers, and how to install the rest",
-        description="Look at the sandboxes for untrusted programs (a program is run in each), at the device, and at "
-        "the packages. The exit code is 1 where untrusted programs cannot be run.",
+        description="Check the sandboxes for untrusted programs (a program is run in each), the device, and the "
+        "packages. The exit code is 1 where untrusted programs cannot be run.",
     )
     add_json(command)
     command.set_defaults(run=run)
@@ -108,5 +108,5 @@ def run(options: argparse.Namespace) -> int:
         if not each.there and each.remedy:
             print(f"{'':8} {'':{width}}       → {each.remedy}")
     if not can_sandbox(findings):
-        print("\nThe task code is refused here: there is no sandbox for its programs.")
+        print("\nThe task `code` cannot run here: no sandbox works for its programs.")
     return 0 if can_sandbox(findings) else 1

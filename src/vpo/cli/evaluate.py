@@ -28,16 +28,16 @@ def add(commands: Commands) -> None:
         help="sample answers from a model, score and measure them",
         description="Sample a pool of answers to the problems of a task from a model, score each one, print best@k, "
         "pass@k and diversity, and write pool.parquet and eval.json.",
-        epilog="Several evaluations are compared by vpo compare.",
+        epilog="Compare several evaluations with `vpo compare`.",
     )
     add_model(command)
     add_task_option(command)
     add_task_settings(command)
     add_fields(command, EvalConfig, ("split", "problems", "pool", "answers", "max_tokens"))
     add_fields(command, Sampling, ("temperature", "top_p", "batch", "seed", "thinking"))
-    add_out(command, "folder of the evaluation", "(the run itself; else runs/TASK-MODEL)")
+    add_out(command, "folder of the evaluation", shown="the run itself; else runs/TASK-MODEL")
     command.add_argument("--overwrite", action="store_true", help="replace the evaluation in that folder")
-    add_target(command, "what the model was trained for, or the task's own")
+    add_target(command, "as the model was trained; else the task's")
     add_json(command)
     command.set_defaults(run=run)
 

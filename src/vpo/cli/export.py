@@ -26,14 +26,14 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "export",
         help="write a task's prompts and rewards for another trainer",
-        description="Write what a trainer elsewhere needs. `vpo train --engine verl` includes this.",
+        description="Write the files that a trainer on another machine needs. `vpo train --engine verl` includes this.",
     )
     trainers = command.add_subparsers(title="trainers", required=True, metavar="TRAINER")
     verl = trainers.add_parser(
         "verl",
         help="Parquet files in verl's schema, and the settings of its reward function",
-        description="Write a folder: train.parquet, test.parquet where a split is named for it, and settings.json, the "
-        "settings of vpo.engines.verl.reward. Prints the settings for verl.",
+        description="Write a folder with train.parquet, test.parquet (with --test-split) and settings.json, the "
+        "settings of vpo.engines.verl.reward. Prints the settings to pass to verl.",
     )
     add_task(verl)
     add_task_settings(verl)
@@ -41,11 +41,15 @@ def add(commands: Commands) -> None:
     add_fields(verl, TrainConfig, ("method",))
     add_method_settings(verl)
     add_fields(verl, TrainConfig, ("split", "problems"))
-    verl.add_argument("--test-split", metavar="SPLIT", help="the split that verl validates on (none)")
-    verl.add_argument("--test-problems", type=int, metavar="N", help="how many problems of it (all of the split)")
+    verl.add_argument("--test-split", metavar="SPLIT", help="the split that verl validates on (default: none)")
+    verl.add_argument("--test-problems", type=int, metavar="N", help="how many problems of --test-split (default: all)")
     add_fields(verl, TrainConfig, ("group", "max_tokens", "seed"))
-    verl.add_argument("--stock", action="store_true", help="for verl's own trainers, without the plugin's")
-    add_target(verl, "the task's own")
+    verl.add_argument(
+        "--stock",
+        action="store_true",
+        help="train with verl's own trainers, not with the trainer of vpo's plugin for verl",
+    )
+    add_target(verl, "the task's")
     add_json(verl)
     verl.set_defaults(run=run)
 
@@ -68,9 +72,9 @@ def run(options: argparse.Namespace) -> int:
     task = get(name, **settings)
     config = TrainConfig(task=absolute(name) if name.endswith(".py") else name, **given_fields(options, TrainConfig))
     if options.test_problems is not None and test is None:
-        raise InputError("test_problems needs test_split, the split that it counts")
+        raise InputError("test_problems needs test_split")
     if test == config.split:
-        raise InputError(f"test_split must be another than the split that is trained on, not {test!r}")
+        raise InputError(f"test_split must differ from split, and both are {test!r}")
     export = Export(
         task=config.task,
         task_settings=settings,

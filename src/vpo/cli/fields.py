@@ -20,13 +20,13 @@ def add_fields(options: Options, settings: type, names: Sequence[str], shown: Ma
     types = get_type_hints(settings)
     by_name = {each.name: each for each in dataclasses.fields(settings)}
     for name in names:
-        how = _how(types[name], setting_of(by_name[name]))
-        flag = f"--{name.replace('_', '-')}"
-        options.add_argument(flag, default=argparse.SUPPRESS, help=_help(by_name[name], shown.get(name)), **how)
+        flag, help = f"--{name.replace('_', '-')}", _help(by_name[name], shown.get(name))
+        arguments = _type_arguments(types[name], setting_of(by_name[name]))
+        options.add_argument(flag, default=argparse.SUPPRESS, help=help, **arguments)
 
 
 def given_fields(options: argparse.Namespace, settings: type) -> dict[str, Any]:
-    """Return the settings of a dataclass, the fields made by `setting`, that were given as options."""
+    """The settings of a dataclass, the fields made by `setting`, that were given as options."""
     names = {each.name for each in dataclasses.fields(settings) if is_setting(each)}
     return {name: value for name, value in vars(options).items() if name in names}
 
@@ -62,8 +62,8 @@ READERS: dict[Any, Callable[[str], Any]] = {
 }
 
 
-def _how(annotation: Any, setting: Setting) -> dict[str, Any]:
-    """Return the arguments of `add_argument` that a type asks for."""
+def _type_arguments(annotation: Any, setting: Setting) -> dict[str, Any]:
+    """The arguments of `add_argument` that follow from the type of a field."""
     if get_origin(annotation) is UnionType:  # such as int | None
         (annotation,) = (each for each in get_args(annotation) if each is not NoneType)
     if annotation is bool:
@@ -72,9 +72,9 @@ def _how(annotation: Any, setting: Setting) -> dict[str, Any]:
 
 
 def _help(field: dataclasses.Field[Any], shown: str | None) -> str:
-    """Return the help of a field with its default in brackets."""
+    """The help of a field, with its default."""
     text, shown = setting_of(field).help, shown_default(field) if shown is None else shown
-    return (f"{text} ({shown})" if shown else text).replace("%", "%%")
+    return (f"{text} (default: {shown})" if shown else text).replace("%", "%%")
 
 
 def shown_default(field: dataclasses.Field[Any]) -> str:

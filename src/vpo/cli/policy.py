@@ -1,4 +1,4 @@
-"""`vpo policy build`: make the small policy of a task from nothing."""
+"""`vpo policy build`: build the small policy of a task from scratch."""
 
 import argparse
 
@@ -12,14 +12,16 @@ from vpo.util.errors import InputError
 def add(commands: Commands) -> None:
     """Add `vpo policy`."""
     policy = commands.add_parser(
-        "policy", help="make the small policy of a task from nothing", description="Small policies that ship with vpo."
+        "policy",
+        help="build the small policy of a task from scratch",
+        description="Small policies, as they come with vpo.",
     )
     verbs = policy.add_subparsers(title="commands", required=True, metavar="COMMAND")
     build = verbs.add_parser(
         "build",
-        help="make a policy from demonstrations",
-        description="Make the small policy of a task from nothing: demonstrations, then supervised training. For maze "
-        "of size 9, on one H200 with 16 cores and another run beside it: 57 s for the demonstrations, 386 s to train.",
+        help="build a policy from demonstrations",
+        description="Build the small policy of a task from scratch: demonstrations, then supervised training. For "
+        "mazes of size 9 this takes about 7 minutes on an H200 with 16 cores.",
     )
     build.add_argument("task", metavar="TASK", help="maze")
     add_out(build, "a new folder for the policy")
@@ -33,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.models.build import build_maze
 
     if options.task != "maze":
-        raise InputError(f"no policy can be built for task {options.task!r}: there is one for maze")
+        raise InputError(f"task must be maze, the only task with a small policy, not {options.task!r}")
     done = build_maze(options.out, BuildConfig(**given_fields(options, BuildConfig)))
     if options.json:
         print(as_json({**done, "policy": options.out}))

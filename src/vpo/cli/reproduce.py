@@ -31,14 +31,16 @@ def add(commands: Commands) -> None:
         "reproduce",
         help="train every method with several seeds, and show them on one page",
         description="Train every method from the same policy, and measure them and that policy on test problems. On "
-        "mazes: at the best of some learning rates, chosen on validation mazes, with several seeds, from a policy that "
-        "is built first. On language tasks: from a language model that is warmed up first. The same command resumes; "
+        "mazes: from a policy that is built first, with several seeds, at the learning rate that is best on validation "
+        "mazes. On language tasks: from a language model that is warmed up first. Repeat the command to resume; "
         "finished runs are kept.",
     )
     add_task(command, "maze, or a language task such as toolrl or musique")
-    add_out(command, "folder for everything", "(reproduced/maze-SIZE or reproduced/TASK)")
+    add_out(command, "folder for everything", shown="reproduced/maze-SIZE or reproduced/TASK")
     command.add_argument(
-        "--small", action="store_true", help="minutes of everything, to see that it works: its ranking is chance"
+        "--small",
+        action="store_true",
+        help="a small plan of a few minutes, to try the command; too small to rank methods",
     )
     add_jobs(command, "runs", "8 on a GPU, else 1")
     both = {
@@ -112,7 +114,7 @@ def _plan(options: argparse.Namespace, task: str) -> Plan:
     if task != "maze":
         settings["task_settings"] = task_settings(options)
     elif task_settings(options):
-        raise InputError("reproduce maze has no settings of the task but --size")
+        raise InputError("data and set are for language tasks; mazes take --size")
     return plan_for(task, settings, small=options.small)
 
 

@@ -1,4 +1,4 @@
-"""`vpo rewards`: what a rewards file makes of some answers, and how much its calibrations cut off."""
+"""`vpo rewards`: how a rewards file scores some answers, and how much its calibrations clip."""
 
 import argparse
 import sys
@@ -14,10 +14,10 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "rewards",
         help="check a rewards file on some answers",
-        description="Score answers as a rewards file says, and print for each objective how the scores are spread, the "
-        "share that its calibration cut off, and on how many answers it abstained. Exits with 1 if it did on any.",
-        epilog="A row of the answers is an object with prompt, answer, and the columns that the rewards need. Where "
-        "answer is such a column, the text to score is in completion.",
+        description="Score answers with a rewards file, and print for each objective the distribution of its scores, "
+        "the share that its calibration clipped, and on how many answers it abstained. Exits with 1 if one abstained.",
+        epilog="A row of ANSWERS is an object with prompt, answer, and the columns that the rewards need. Where a "
+        "reward needs a column named answer, put the text to score into completion.",
     )
     command.add_argument("rewards", metavar="REWARDS", help="TOML file of rewards, see docs/rewards.md")
     command.add_argument("answers", metavar="ANSWERS", help=f"file of answers, {ROWS}")
@@ -31,12 +31,12 @@ def run(options: argparse.Namespace) -> int:
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = _say  # type: ignore[assignment]  # only the message is used
+        warnings.showwarning = _print_warning  # type: ignore[assignment]  # only the message is used
         statistics = check(options.rewards, options.answers)
     print(as_json(statistics) if options.json else plain(check_text(statistics)))
     return 1 if any(each["abstained"] for each in statistics["objectives"]) else 0
 
 
-def _say(message: Warning | str, *_: Any) -> None:
+def _print_warning(message: Warning | str, *_: Any) -> None:
     """Print why a reward abstains, without the line of code that raised the warning."""
     print(plain(f"vpo: warning: {message}"), file=sys.stderr)

@@ -24,15 +24,15 @@ def add(commands: Commands) -> None:
         "score",
         help="turn completions into a pool of scored answers",
         description="Parse and score completions of any model, and write a pool for `vpo measure` and `vpo diagnose`.",
-        epilog="A row of the completions is an object with problem (id, or index in the split from 0), completion, and "
+        epilog="A row of COMPLETIONS is an object with problem (id, or index in the split from 0), completion, and "
         "optionally generation, tokens, and answers.",
     )
     score.add_argument("completions", metavar="COMPLETIONS", help=f"file of completions, {ROWS}")
-    add_task_option(score, "needed")
+    add_task_option(score, "required")
     add_task_settings(score)
     add_split(score)
     add_answers(score)
-    add_out(score, f"the pool to write, {ROWS}", "(COMPLETIONS with .pool.jsonl)")
+    add_out(score, f"the pool to write, {ROWS}", shown="COMPLETIONS with .pool.jsonl")
     add_json(score)
     score.set_defaults(run=run)
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
     out = options.out or without_suffix(options.completions) + ".pool.jsonl"
     if Path(out).resolve() == Path(options.completions).resolve():
-        raise InputError(f"{out}: --out must be another file than the completions")
+        raise InputError(f"out must not be the file of completions, {out}")
     task = task_of(options)
     counts = write_scored(out, score_file(task, options.completions, split=options.split, answers=options.answers))
     if options.json:

@@ -33,19 +33,19 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "search",
         help="spend a budget of answers on policies, for any goal",
-        description="Search for good answers with trained policies: independent samples, or evolution. A goal need not "
-        "have been trained for: a weighting, a condition, a function of your own, or the task's own goal. The same "
-        "command resumes an interrupted search.",
+        description="Search for good answers with trained policies, by independent samples or by evolution. The goal "
+        "may be one that the policy was not trained for: a weighting, a condition, a Python function, or the goal of "
+        "the task. Repeat the command to resume an interrupted search.",
     )
     command.add_argument(
         "models",
         nargs="+",
         metavar="MODEL",
-        help="run, evaluation, folder of a model, name on the hub, `embedded`, or folder of vpo reproduce for all of "
-        "its runs",
+        help="a run, an evaluation, a model folder, a name on the Hugging Face hub, `embedded`, or a folder of vpo "
+        "reproduce for all of its runs",
     )
     add_fields(command, SearchConfig, ("strategy", "iterations", "per_iteration"))
-    _add_again(
+    _add_repeatable(
         command,
         "--budget",
         "UNIT=N",
@@ -53,24 +53,27 @@ def add(commands: Commands) -> None:
         assignment,
     )
     command.add_argument("--no-baseline", action="store_true", help="do not run best_of_n beside another strategy")
-    goals = command.add_argument_group("goals, each searched for in every problem (the task's own)")
-    _add_again(
+    goals = command.add_argument_group("goals, each searched for in every problem (default: the goal of the task)")
+    _add_repeatable(
         goals,
         "--target",
         "NAME=W,…",
-        "a weighting; solved at the best value that an answer can have, where the task knows it, else at 1",
+        "a weighting; solved at the best possible value where the task knows it, else at 1",
     )
-    _add_again(goals, "--goal", "NAME>=X,…", "bounds on objectives; solved where all hold")
-    _add_again(goals, "--reward", "FILE.py:NAME", "a Python function of answer, scores and problem")
+    _add_repeatable(goals, "--goal", "NAME>=X,…", "bounds on objectives; solved where all hold")
+    _add_repeatable(goals, "--reward", "FILE.py:NAME", "a Python function of answer, scores and problem")
     where = command.add_argument_group("problems and folder")
     add_task_option(where)
     add_task_settings(where)
     add_fields(where, SearchConfig, ("split", "problems"))
-    add_out(where, "folder for logs, tables and page", "searches")
+    add_out(where, "folder for logs, tables and page", default="searches")
     add_jobs(where, "searches", "1")
     evolution = command.add_argument_group("evolution")
     evolution.add_argument(
-        "--operators", metavar="NAME=SHARE,…", help="of evolve: fresh, regrow, branch, extend, refine"
+        "--operators",
+        metavar="NAME=SHARE,…",
+        help="how often evolve uses each operator: fresh, regrow, branch, extend, refine (default: equal shares of "
+        "fresh, branch and, for sets, extend; at an endpoint of fresh and refine)",
     )
     add_fields(evolution, SearchConfig, ("parents", "population", "features"))
     sampling = command.add_argument_group("sampling and scoring")
@@ -80,11 +83,9 @@ def add(commands: Commands) -> None:
     command.set_defaults(run=run)
 
 
-def _add_again(options: Options, flag: str, metavar: str, help: str, type: Callable[[str], Any] = str) -> None:
-    """Add an option that may be given again."""
-    options.add_argument(
-        flag, action="append", default=[], type=type, metavar=metavar, help=f"{help}; may be given again"
-    )
+def _add_repeatable(options: Options, flag: str, metavar: str, help: str, type: Callable[[str], Any] = str) -> None:
+    """Add an option that may be repeated."""
+    options.add_argument(flag, action="append", default=[], type=type, metavar=metavar, help=f"{help}; may be repeated")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -168,7 +169,7 @@ def _searched(name: str, job: "SearchJob") -> "SearchResult":
 
 
 def _models(models: list[str]) -> dict[str, list[str]]:
-    """Return the models by short names, each with its folders: of a reproduction there is one for each seed."""
+    """The models by short names, each with its folders: of a reproduction there is one for each seed."""
     from vpo.training.reproduce import is_reproduction, reported_runs
 
     by_name: dict[str, list[str]] = {}

@@ -23,20 +23,22 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "serve",
         help="put a model behind an OpenAI-compatible endpoint",
-        description="Serve a model by `transformers serve`, or by vLLM where it is installed, until it is stopped "
-        "(Ctrl-C). Requests name it by the name of its folder.",
+        description="Serve a model with `transformers serve` or with vLLM, until Ctrl-C. Requests name the model by "
+        "the name of its folder.",
     )
-    add_model(command, "run, folder of a model")
+    add_model(command, "a run, a model folder")
     add_task_option(command)
     add_task_settings(command)
     command.add_argument(
         "--generator",
         default="transformers",
         metavar="|".join(GENERATORS),
-        help="what samples the completions (transformers)",
+        help="what samples the completions (default: transformers)",
     )
-    command.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (127.0.0.1)")
-    command.add_argument("--port", type=int, default=8000, metavar="N", help="port to listen on (8000)")
+    command.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)"
+    )
+    command.add_argument("--port", type=int, default=8000, metavar="N", help="port to listen on (default: 8000)")
     command.set_defaults(run=run)
 
 

@@ -9,7 +9,7 @@ from vpo.util.text import aligned
 
 
 def task_data(task: type[Task[Any]]) -> dict[str, Any]:
-    """Return a task as plain data."""
+    """A task as plain data."""
     return {
         "name": task.name,
         "summary": task.summary,
@@ -22,7 +22,7 @@ def task_data(task: type[Task[Any]]) -> dict[str, Any]:
 
 
 def task_text(task: type[Task[Any]]) -> str:
-    """Return a task in some lines: its objectives with their weights, and its settings."""
+    """A task in some lines: its objectives with their weights, and its settings."""
     rows = [
         [f"  {objective.name}", f"{weight:.3f}", objective.meaning]
         for objective, weight in zip(task.objectives, task.weights, strict=True)
@@ -37,7 +37,7 @@ def task_text(task: type[Task[Any]]) -> str:
 
 
 def problem_data(task: Task[P], problem: P, prompt: Sequence[Message]) -> dict[str, Any]:
-    """Return a problem, its prompt and its gold answer as plain data."""
+    """A problem, its prompt and its gold answer as plain data."""
     gold = task.gold(problem)
     vector = None if gold is None else task.score(problem, gold)
     scores = None if vector is None else dict(zip(task.names_of(problem), vector, strict=True))
@@ -45,7 +45,7 @@ def problem_data(task: Task[P], problem: P, prompt: Sequence[Message]) -> dict[s
 
 
 def problem_text(task: Task[P], problem: P, prompt: Sequence[Message], *, colour: bool) -> str:
-    """Return a problem for people: the prompt, the gold answer and its scores, the picture."""
+    """A problem for people: the prompt, the gold answer and its scores, the picture."""
     data = problem_data(task, problem, prompt)
     parts = [f"{task.name} {problem.id}"]
     parts += [f"── {message['role']} ──\n{message['content']}" for message in prompt]
@@ -57,7 +57,7 @@ def problem_text(task: Task[P], problem: P, prompt: Sequence[Message], *, colour
 
 
 def flaws_text(task: str, graded: int, flaws: Sequence[Flaw]) -> str:
-    """Return how many gold answers score as they should, and those that do not."""
+    """How many gold answers score as they should, and those that do not."""
     lines = [f"{task}: {graded - len(flaws)} of {graded} gold answers score as they should"]
     for flaw in flaws:
         lines.append(f"  {flaw.problem}: {flaw.reason}")

@@ -40,9 +40,11 @@ def add(commands: Commands) -> None:
     add_task(showing)
     add_task_settings(showing)
     add_split(showing)
-    showing.add_argument("--index", type=int, default=0, metavar="N", help="which problem of the split, from 0 (0)")
+    showing.add_argument(
+        "--index", type=int, default=0, metavar="N", help="which problem of the split, from 0 (default: 0)"
+    )
     add_answers(showing)
-    add_target(showing, "none: the prompt states no weighting")
+    add_target(showing, "the prompt states no weighting")
     showing.add_argument("--picture", metavar="FILE", help="draw the problem into a .png or .svg file")
     add_json(showing, nested=True)
     showing.set_defaults(run=show)

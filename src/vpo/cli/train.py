@@ -26,12 +26,12 @@ from vpo.util.errors import InputError
 from vpo.util.row_files import SUFFIXES
 
 GROUPS = {
-    "how long, and how": (
+    "optimisation and sampling": (
         *("steps", "prompts_per_step", "group", "learning_rate", "schedule", "warmup_steps", "kl"),
         *("temperature", "top_p", "max_tokens", "lora", "seed"),
     ),
-    "on which machine": ("micro_batch", "precision", "generator", "vllm_mode"),
-    "what to keep": ("save_every", "keep_checkpoints", "rollouts_every", "report_to"),
+    "memory and speed": ("micro_batch", "precision", "generator", "vllm_mode"),
+    "checkpoints and logs": ("save_every", "keep_checkpoints", "rollouts_every", "report_to"),
 }
 
 
@@ -42,17 +42,15 @@ def add(commands: Commands) -> None:
         help="train a policy on a task",
         description="Train a policy on a task, with a stock TRL trainer on this machine or with verl. The run folder "
         "holds the settings, a line of metrics for each step, sampled rollouts, checkpoints and the model.",
-        epilog="Ctrl-C saves a checkpoint and stops. An interrupted or killed run continues with --resume RUN and ends "
-        "as if it had not been; on a CPU, bit for bit.",
+        epilog="Ctrl-C saves a checkpoint and stops. Resume an interrupted or killed run with --resume RUN: it ends "
+        "as if it had not been interrupted; on a CPU, bit for bit.",
     )
     add_task(command)
-    command.add_argument(
-        "--resume", default=argparse.SUPPRESS, metavar="RUN", help="continue a run, with the settings that it has"
-    )
+    command.add_argument("--resume", default=argparse.SUPPRESS, metavar="RUN", help="resume a run, with its settings")
     command.add_argument(
         "--config", metavar="FILE", help="TOML file of settings, see docs/training.md; options override it"
     )
-    add_out(command, "a new folder for the run", "(runs/TASK-METHOD)")
+    add_out(command, "a new folder for the run", shown="runs/TASK-METHOD")
     what = command.add_argument_group("what to train")
     add_fields(what, TrainConfig, ("method",))
     add_method_settings(what)
@@ -64,18 +62,23 @@ def add(commands: Commands) -> None:
             default=argparse.SUPPRESS,
             type=_prompts_file if name == "prompts" else str,
             metavar="FILE",
-            help=f"of task chat: the file of {name}, {file}",
+            help=f"for the task chat: the file of {name}, {file}",
         )
     add_fields(what, TrainConfig, ("split", "problems"))
-    add_target(what, "the task's own")
+    add_target(what, "the task's")
     for title, names in GROUPS.items():
         add_fields(command.add_argument_group(title), TrainConfig, names)
-    add_assignments(command, "--trainer-set", "a setting of trl.GRPOConfig, or of verl")
-    verl = command.add_argument_group("verl")
+    add_assignments(command, "--trainer-set", "a further setting of trl.GRPOConfig, or of verl")
+    verl = command.add_argument_group("engine")
     add_fields(verl, TrainConfig, ("engine",))
-    verl.add_argument("--python", default=argparse.SUPPRESS, metavar="PATH", help="the Python that has verl (this one)")
     verl.add_argument(
-        "--dry-run", action="store_true", default=argparse.SUPPRESS, help="write and check what verl needs, then stop"
+        "--python", default=argparse.SUPPRESS, metavar="PATH", help="the Python that has verl (default: this one)"
+    )
+    verl.add_argument(
+        "--dry-run",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="with --engine verl: write and check what verl needs, then stop",
     )
     add_json(command)
     command.set_defaults(run=run)

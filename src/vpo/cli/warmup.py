@@ -29,11 +29,11 @@ def add(commands: Commands) -> None:
         "warmup",
         help="teach a model to write sets of answers, before training it to write good ones",
         description="Fine-tune a model on sets of answers in their tags: on the task's demonstrations, or on the "
-        "model's own single answers put together. For models whose parse rate is low. The model that it writes is for "
-        "`vpo train TASK --model PATH`.",
+        "model's own single answers put together. For models that often fail to write a set in its tags. Then train "
+        "the result with `vpo train TASK --model PATH`.",
     )
     add_model(command)
-    add_task_option(command, "needed")
+    add_task_option(command, "required")
     add_task_settings(command)
     add_out(command, "a new folder for the model")
     add_fields(command, WarmupConfig, FIELDS)
@@ -56,7 +56,9 @@ def run(options: argparse.Namespace) -> int:
         f"{done['readable_before']:.0%} could be read before, {done['readable_after']:.0%} now"
     ]
     if done["left_out"]:
-        lines.append(f"note: {done['left_out']} gold answers or sets of them are longer than --max-tokens: left out")
+        lines.append(
+            f"note: {done['left_out']} gold answers or sets of them are longer than --max-tokens, and were skipped"
+        )
     if done["sets_that_repeat"] > 0.5:
         lines.append(
             f"note: {done['sets_that_repeat']:.0%} of the sets repeat an answer, and teach that too: the task has one "

@@ -35,7 +35,7 @@ class EvalConfig:
     split: str = setting("test", "the split of the problems", metavar="SPLIT")
     problems: int | None = setting(None, "how many problems", shown="all of the split")
     answers: int | None = setting(
-        None, "answers that a completion is asked for", metavar="M", shown="as the model was trained; else 1"
+        None, "answers that one completion is to hold", metavar="M", shown="as the model was trained; else 1"
     )
     pool: int = setting(30, "answers sampled for each problem, a multiple of M")
     target: dict[str, float] | None = None  # w*, objective → weight

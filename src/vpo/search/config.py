@@ -38,17 +38,19 @@ class SearchConfig:
     operators: Mapping[str, float] | None = None  # of evolve: how often each is used, in proportion
     parents: str = setting("target", "how evolve chooses parents: by target, lexicase or novelty", metavar="NAME")
     population: int = setting(20, "candidates that evolve keeps")
-    features: tuple[str, ...] = setting((), "objectives that span the map of openevolve", metavar="NAME,…", shown="all")
+    features: tuple[str, ...] = setting(
+        (), "objectives that span OpenEvolve's map of elites", metavar="NAME,…", shown="all"
+    )
     iterations: int = setting(100, "iterations for each problem and goal")
     budget: Mapping[str, int] = field(default_factory=dict)  # answers, generations or tokens → at most
-    per_iteration: int = setting(3, "answers that an iteration asks for")
+    per_iteration: int = setting(3, "answers per iteration")
     seed: int = setting_like(Sampling, "seed")
     max_tokens: int | None = setting_like(EvalConfig, "max_tokens")
     temperature: float = setting_like(Sampling, "temperature")
     top_p: float = setting_like(Sampling, "top_p")
     batch: int = setting_like(Sampling, "batch")
     thinking: bool = setting_like(Sampling, "thinking")
-    processes: int = setting(2, "processes that score; 0: this one, without a time limit")
+    processes: int = setting(2, "processes that score; 0 scores in this process, without a time limit")
     limit: float = setting(60.0, "seconds to score a generation, and for an endpoint to answer", metavar="SECONDS")
 
     def __post_init__(self) -> None:

@@ -41,7 +41,7 @@ class TrainConfig:
     method: str = setting("vpo", "vpo, grpo, gdpo, max_at_k, …: see `vpo.methods.METHODS`", metavar="NAME")
     model: str = setting(
         EMBEDDED,
-        "run, folder of a model, name on the hub, or `embedded`, the small policy of the task",
+        "a run, a model folder, a name on the Hugging Face hub, or `embedded`, the small policy of the task",
         metavar="MODEL",
     )
     split: str = setting("train", "the split of the problems", metavar="SPLIT")
@@ -53,9 +53,11 @@ class TrainConfig:
         None, "rollouts in one backward pass; a step accumulates gradients", shown="one group; embedded: all", least=1
     )
     learning_rate: float | None = setting(
-        None, "of AdamW, at its peak", metavar="RATE", shown="1e-4 embedded, 1e-5 LoRA, else 1e-6", above=0
+        None, "peak learning rate of AdamW", metavar="RATE", shown="1e-4 embedded, 1e-5 LoRA, else 1e-6", above=0
     )
-    schedule: str = setting("constant_with_warmup", "of the learning rate, by its name in transformers", metavar="NAME")
+    schedule: str = setting(
+        "constant_with_warmup", "learning-rate schedule, by its name in transformers", metavar="NAME"
+    )
     warmup_steps: int = setting(10, "steps in which the learning rate rises from 0", least=0)
     kl: float | None = setting(
         None, "weight of the KL term towards the initial policy", metavar="BETA", shown="0 embedded, else 1e-3", least=0
@@ -71,7 +73,7 @@ class TrainConfig:
     lora: int = setting(0, "rank of a low-rank adapter to train; 0 trains all weights", metavar="RANK", least=0)
     generator: str = setting("transformers", "what samples the completions", choices=GENERATORS)
     vllm_mode: str | None = setting(
-        None, "vLLM in this process, or a server that runs already", choices=VLLM_MODES, shown="colocate"
+        None, "vLLM in this process, or a vLLM server that is running", choices=VLLM_MODES, shown="colocate"
     )
     precision: str = setting(
         "auto",
@@ -83,9 +85,7 @@ class TrainConfig:
     save_every: int = setting(20, "steps between checkpoints", least=1)
     keep_checkpoints: int = setting(2, "how many of the newest checkpoints are kept", least=1)
     rollouts_every: int = setting(10, "steps between the rollouts that are written to the run folder", least=1)
-    report_to: list[str] = setting(
-        list, "trackers to report to: tensorboard, wandb, trackio", metavar="NAME,…", choices=TRACKERS
-    )
+    report_to: list[str] = setting(list, "trackers: tensorboard, wandb, trackio", metavar="NAME,…", choices=TRACKERS)
     target: dict[str, float] | None = None  # w*, objective → weight; the task's own by default
     task_settings: dict[str, Any] = field(default_factory=dict)  # such as size or data
     method_settings: dict[str, Any] = field(default_factory=dict)  # such as answers

@@ -159,7 +159,7 @@ def test_the_command_writes_the_folder_and_says_what_to_give(tmp_path, capsys):
         (["--method", "vpo_anchored", "--stock"], "vpo_anchored has an advantage for each answer"),
         (["--method-set", "draws=100", "--stock"], "vpo draws weightings for each step"),
         (["--test-problems", "3"], "test_problems needs test_split"),
-        (["--test-split", "train"], "test_split must be another than the split that is trained on"),
+        (["--test-split", "train"], "test_split must differ from split, and both are 'train'"),
         (["--split", "nowhere"], "no split 'nowhere' in maze"),
         (["--target", "silver=1"], "target names 'silver'"),
         (["--method", "max_at_k", "--group", "2"], "a group needs 3 or more rollouts"),
