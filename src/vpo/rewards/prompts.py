@@ -69,7 +69,7 @@ class PromptTask(Task[Prompt]):
                     raise InputError(f"reward {name} needs the column {column!r}, which prompt {prompt.id!r} lacks")
         meanings = {name: _meaning(each) for each in reward.described()["scorers"] for name in each["objectives"]}
         self.objectives = tuple(Objective(name, meanings[name]) for name in reward.names)  # type: ignore[misc]  # per instance
-        self.weights = reward.weights  # type: ignore[misc]
+        self.weights = reward.weights  # type: ignore[misc]  # per instance
 
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[Prompt]:
         """Prompts of a split, or the first `count` of them."""
