@@ -130,9 +130,9 @@ def test_every_two_of_a_group_agree(tmp_path, rng):
     # b agrees with c at 0.92 and with a at 0.89, and these two with each other at 0.64.
     one, other = rng.normal(size=(2, 40, 10))
     scores = np.stack([one, (one + 0.5 * other) / 1.1, (one + 1.2 * other) / 1.5], axis=2)
-    groups = decompose(pool_of(tmp_path, scores, ("a", "b", "c")), threshold=0.85).groups
+    groups = decompose(pool_of(tmp_path, scores, ("a", "b", "c")), same=0.85).groups
     assert groups == (("b", "c"),)
-    assert decompose(pool_of(tmp_path, scores, ("a", "b", "c")), threshold=0.55).groups == (("a", "b", "c"),)
+    assert decompose(pool_of(tmp_path, scores, ("a", "b", "c")), same=0.55).groups == (("a", "b", "c"),)
 
 
 def test_a_merged_objective_keeps_the_target(rng):
@@ -154,7 +154,7 @@ def test_objectives_that_say_the_same_leave_a_scalar(tmp_path, rng):
     assert result.recommended == "merged"
     assert "what is left is style+taste, a scalar reward" in recommendation(result)
     noisy = quality + rng.normal(0, 0.05, (10, 8, 3))
-    text = recommendation(decompose(pool_of(tmp_path, noisy, ("a", "b", "c")), threshold=1.0))
+    text = recommendation(decompose(pool_of(tmp_path, noisy, ("a", "b", "c")), same=1.0))
     assert text.startswith("Objectives: a single sum will do: with a, b, c kept apart, only ")
 
 
@@ -204,8 +204,8 @@ def test_a_set_by_hand(tmp_path, rng):
         ({"merge": [["a", "a"]]}, "a,a names one twice"),
         ({"drop": ["c"]}, "no objective 'c'"),
         ({"drop": ["a", "b"]}, "must keep 1 or more objectives, and 'b' is its last one"),
-        ({"threshold": 0.0}, "same must be a correlation greater than 0, at most 1, not 0.0"),
-        ({"threshold": 1.5}, "at most 1, not 1.5"),
+        ({"same": 0.0}, "same must be a correlation greater than 0, at most 1, not 0.0"),
+        ({"same": 1.5}, "at most 1, not 1.5"),
     ],
 )
 def test_bad_input(tmp_path, scores_PnD, options, message):

@@ -106,6 +106,6 @@ def test_human_ratings_of_dialogues_show_a_halo_effect():
     pool = read_ratings(path, group_by="source").pool
     assert len(pool.problems) == 60
     assert decompose(pool).groups == ()
-    ratings = decompose(pool, threshold=0.85)
+    ratings = decompose(pool, same=0.85)
     assert ratings.groups == (("engagingness", "overall"), ("naturalness", "understandability"))
     assert {each.verdict for each in ratings.proposals} == {"no"}

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
     pool, ranges = _read(options)
     target = target_of(options)
-    sets = decompose(pool, target=target, threshold=options.same, merge=options.merge, drop=options.drop)
+    sets = decompose(pool, target=target, same=options.same, merge=options.merge, drop=options.drop)
     diagnosis = diagnose(pool, target=target, same=options.same)
     if options.json:
         more = {"ranges": ranges, "decomposition": {**asdict(sets), "recommendation": recommendation(sets)}}

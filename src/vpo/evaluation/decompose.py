@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -80,7 +81,7 @@ def decompose(
     pool: Pool,
     *,
     target: Mapping[str, float] | None = None,
-    threshold: float = SAME,
+    same: float = SAME,
     merge: Sequence[Sequence[str]] = (),
     drop: Sequence[str] = (),
 ) -> Decomposition:
@@ -91,28 +92,24 @@ def decompose(
         target: w*, objective → weight, of sum 1. A merged objective has the weight of its members, and is their mean
             weighted by it; the weight of a sum that is left out goes to its parts. Without it all weigh alike, in
             every set.
-        threshold: the correlation over the answers of a problem from which objectives say the same.
+        same: the correlation over the answers of a problem from which objectives say the same.
         merge: groups of objectives to try merged.
         drop: objectives to try without.
     """
-    if not 0 < threshold <= 1:
-        raise InputError(f"same must be a correlation greater than 0, at most 1, not {threshold}")
+    if not 0 < same <= 1:
+        raise InputError(f"same must be a correlation greater than 0, at most 1, not {same}")
     if pool.objectives is None:
         if merge or drop:
             raise InputError(f"{pool.path}: objectives differ between problems, so none can be merged or left out")
-        return Decomposition(False, threshold)
+        return Decomposition(False, same)
     everything = all_of(pool.objectives, target)
     hand_made = by_hand(everything, merge=merge, drop=drop) if merge or drop else None
     constant = constant_objectives(everything.of(pool))
     if len(constant) == len(everything.names):
-        return Decomposition(False, threshold, constant)
-    varying = everything
-    for name in constant:
-        varying = varying.drop(name)
-    groups = _groups(pool, varying, threshold)
-    merged = varying
-    for group in groups:
-        merged = merged.merge(group)
+        return Decomposition(False, same, constant)
+    varying = reduce(ObjectiveSet.drop, constant, everything)
+    groups = _groups(pool, varying, same)
+    merged = reduce(ObjectiveSet.merge, groups, varying)
     split, sums = without_sums(pool, merged)
     steps = [(ALL, everything), (VARYING, varying), (MERGED, merged), (SPLIT, split)]
     candidates = [*steps, *([(HAND, hand_made)] if hand_made else [])]
@@ -121,7 +118,7 @@ def decompose(
     proposals = [_proposal(pool, kind, objectives) for kind, objectives in _without_repeats(candidates)]
     proposals.sort(key=lambda each: (-round(each.relative_headroom.mean, 6), len(each.objectives), each.objectives))
     recommended, _ = _without_repeats(steps)[-1]
-    return Decomposition(True, threshold, constant, groups, sums, tuple(proposals), recommended)
+    return Decomposition(True, same, constant, groups, sums, tuple(proposals), recommended)
 
 
 def _without_repeats(candidates: Sequence[tuple[str, ObjectiveSet]]) -> list[tuple[str, ObjectiveSet]]:

@@ -1,6 +1,7 @@
 """Makes random mazes, reproducibly: mazes depend on size, seed and index alone."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from random import Random
 from typing import TypeVar
@@ -42,6 +43,22 @@ def sample(items: Sequence[T], count: int, random: Random) -> list[T]:
 
 def _try_maze(name: str, size: int, random: Random) -> Maze | None:
     """A random maze; None if it does not meet the conditions of the task."""
+    opened = _opened(size, random)
+    start, gold, end, diamond = _corners(size, random)
+    tiles = dict.fromkeys(opened, OPEN) | {start: START, end: END, size * size // 2: BONUS}
+    for corner, kind in ((gold, GOLD), (diamond, DIAMOND)):
+        if not _scatter(tiles, kind, [cell for cell in _zone(corner, size) if cell in opened], random):
+            return None
+    inside = [cell for cell in sorted(opened) if tiles[cell] == OPEN and _is_inside(cell, size)]
+    if not _scatter(tiles, LAVA, inside, random):
+        return None
+    maze = Maze(name, size, 0, "".join(tiles.get(cell, WALL) for cell in range(size * size)))
+    budget = _budget(maze, gold, diamond)
+    return None if budget is None else replace(maze, budget=budget)
+
+
+def _opened(size: int, random: Random) -> set[Cell]:
+    """The cells without a wall: a spanning tree, some of the remaining walls, and the centre."""
     opened = _prim(size, random)
     walls = [cell for cell in range(size * size) if cell not in opened]
     # 18 to 28 of the 32 walls that remain at size 9, and the same share at other sizes.
@@ -53,42 +70,49 @@ def _try_maze(name: str, size: int, random: Random) -> Maze | None:
         opened.add(centre)
         count -= 1
     opened.update(sample(walls, count, random))
+    return opened
 
+
+def _corners(size: int, random: Random) -> tuple[Cell, Cell, Cell, Cell]:
+    """The corners of the start, the gold, the end and the diamonds; start and end are opposite."""
     last = size - 1
     corners = [0, last, last * size + last, last * size]  # in a circle
     turn = pick(range(4), random)
     start, one, end, other = corners[turn:] + corners[:turn]
-    gold_corner, diamond_corner = (one, other) if random.random() < 0.5 else (other, one)
-    tiles = dict.fromkeys(opened, OPEN) | {start: START, end: END, centre: BONUS}
-    for corner, kind in ((gold_corner, GOLD), (diamond_corner, DIAMOND)):
-        near = [cell for cell in _zone(corner, size) if cell in opened]
-        count = pick((3, 4, 5), random)
-        if len(near) < count:
-            return None
-        tiles |= dict.fromkeys(sample(near, count, random), kind)
-    inside = [
-        cell for cell in sorted(opened) if tiles[cell] == OPEN and 0 < cell // size < last and 0 < cell % size < last
-    ]
-    count = pick((3, 4, 5), random)
-    if len(inside) < count:
-        return None
-    tiles |= dict.fromkeys(sample(inside, count, random), LAVA)
+    gold, diamond = (one, other) if random.random() < 0.5 else (other, one)
+    return start, gold, end, diamond
 
-    cells = "".join(tiles.get(cell, WALL) for cell in range(size * size))
-    maze = Maze(name, size, 0, cells)
-    from_start, from_gold, from_diamond = (distances(maze, cell) for cell in (start, gold_corner, diamond_corner))
-    if not {gold_corner, diamond_corner, end} <= from_start.keys():
+
+def _scatter(tiles: dict[Cell, str], kind: str, cells: Sequence[Cell], random: Random) -> bool:
+    """Put 3 to 5 tiles of a kind on some of the cells; False where there are too few cells."""
+    count = pick((3, 4, 5), random)
+    if len(cells) < count:
+        return False
+    tiles.update(dict.fromkeys(sample(cells, count, random), kind))
+    return True
+
+
+def _is_inside(cell: Cell, size: int) -> bool:
+    """Whether a cell is not on the border."""
+    return 0 < cell // size < size - 1 and 0 < cell % size < size - 1
+
+
+def _budget(maze: Maze, gold: Cell, diamond: Cell) -> int | None:
+    """The steps that suffice for the corner of either treasure and not of both, and for a way without lava.
+
+    None where there are no such steps.
+    """
+    start, end = maze.start, maze.end
+    from_start, from_gold, from_diamond = (distances(maze, cell) for cell in (start, gold, diamond))
+    if not {gold, diamond, end} <= from_start.keys():
         return None
-    over_gold = from_start[gold_corner] + from_gold[end]
-    over_diamond = from_start[diamond_corner] + from_diamond[end]
-    over_both = from_gold[diamond_corner] + min(
-        from_start[gold_corner] + from_diamond[end], from_start[diamond_corner] + from_gold[end]
-    )
+    over_gold, over_diamond = from_start[gold] + from_gold[end], from_start[diamond] + from_diamond[end]
+    over_both = from_gold[diamond] + min(from_start[gold] + from_diamond[end], from_start[diamond] + from_gold[end])
     budget = max(over_gold, over_diamond) + SLACK
     without_lava = distances(maze, start, frozenset(maze.tiles(LAVA))).get(end)
     if without_lava is None or without_lava > budget or over_both <= budget:
         return None
-    return Maze(name, size, budget, cells)
+    return budget
 
 
 def _prim(size: int, random: Random) -> set[Cell]:
