@@ -78,7 +78,7 @@ def test_a_search_of_an_evaluation_uses_its_settings(tmp_path, capsys):
         (["--limit", "0"], "limit must be greater than 0"),
         (["--temperature", "-1"], "temperature must be 0 or more"),
         (["--problems", "0"], "0"),
-        (["--reward", "none.py:f"], "no such file: 'none.py'"),
+        (["--reward", "none.py:f"], "no such file: none.py"),
         (
             ["--endpoint", "http://127.0.0.1:9/v1", "--limit", "2", "--iterations", "1", "--problems", "1"],
             "none of 1 requests was answered",

@@ -1,6 +1,7 @@
 """`vpo export`: a task's prompts and rewards as files for a trainer that runs elsewhere."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from vpo.cli.arguments import (
     Commands,
@@ -19,6 +20,9 @@ from vpo.cli.fields import add_fields, given_fields
 from vpo.cli.output import as_json, plain
 from vpo.training.config import TrainConfig
 from vpo.util.errors import InputError
+
+if TYPE_CHECKING:
+    from vpo.engines.verl.export import Export
 
 
 def add(commands: Commands) -> None:
@@ -59,32 +63,13 @@ def run(options: argparse.Namespace) -> int:
     from pathlib import Path
 
     from vpo.engines.verl.compatibility import ROLLOUT, required_settings
-    from vpo.engines.verl.export import TEST, TRAIN, Export, write_export
-    from vpo.methods import get as get_method
-    from vpo.models.locate import absolute
+    from vpo.engines.verl.export import TEST, TRAIN, write_export
     from vpo.models.prompt_format import MAX_TOKENS
-    from vpo.tasks import get
     from vpo.training.verl_overrides import hydra
 
-    name, settings, test = needed_task(options), task_settings(options), options.test_split
-    if "data" in settings:
-        settings["data"] = absolute(settings["data"])
-    task = get(name, **settings)
-    config = TrainConfig(task=absolute(name) if name.endswith(".py") else name, **given_fields(options, TrainConfig))
-    if options.test_problems is not None and test is None:
-        raise InputError("test_problems needs test_split")
-    if test == config.split:
-        raise InputError(f"test_split must differ from split, and both are {test!r}")
-    export = Export(
-        task=config.task,
-        task_settings=settings,
-        method=get_method(config.method, **method_settings(options)),
-        target=target_of(options) or task.target,
-        group=config.group,
-        seed=config.seed,
-        counts={config.split: config.problems} | ({test: options.test_problems} if test else {}),
-        stock=options.stock,
-    )
+    name, test = needed_task(options), options.test_split
+    config = TrainConfig(task=_resolved(name), **given_fields(options, TrainConfig))
+    export = _export(options, config)
     method, folder = export.method, Path(options.out).absolute()
     longest = (config.max_tokens or MAX_TOKENS) * method.answers
     verl = {
@@ -102,3 +87,36 @@ def run(options: argparse.Namespace) -> int:
         written = ", ".join(f"{name} of {count} rows" for name, count in rows.items())
         print(plain("\n".join([f"{folder}: {written}. Give to python -m verl.trainer.main_ppo:", *lines])))
     return 0
+
+
+def _resolved(task: str) -> str:
+    """The name of a task, or the absolute path of its file: verl runs in another folder."""
+    from vpo.models.locate import absolute
+
+    return absolute(task) if task.endswith(".py") else task
+
+
+def _export(options: argparse.Namespace, config: TrainConfig) -> "Export":
+    from vpo.engines.verl.export import Export
+    from vpo.methods import get as get_method
+    from vpo.models.locate import absolute
+    from vpo.tasks import get
+
+    settings, test = task_settings(options), options.test_split
+    if "data" in settings:
+        settings["data"] = absolute(settings["data"])
+    task = get(config.task, **settings)
+    if options.test_problems is not None and test is None:
+        raise InputError("test_problems needs test_split")
+    if test == config.split:
+        raise InputError(f"test_split must differ from split, and both are {test!r}")
+    return Export(
+        task=config.task,
+        task_settings=settings,
+        method=get_method(config.method, **method_settings(options)),
+        target=target_of(options) or task.target,
+        group=config.group,
+        seed=config.seed,
+        counts={config.split: config.problems} | ({test: options.test_problems} if test else {}),
+        stock=options.stock,
+    )

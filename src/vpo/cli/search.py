@@ -93,26 +93,13 @@ def run(options: argparse.Namespace) -> int:
     from vpo.report.markdown import markdown
     from vpo.report.page import write_page
     from vpo.report.search_page import search_page
-    from vpo.search.jobs import PRELOAD, SearchJob
+    from vpo.search.jobs import PRELOAD
     from vpo.search.result import merge_seeds
     from vpo.util.files import write_json, write_text
     from vpo.util.jobs import run_jobs
     from vpo.util.records import command_line
 
-    settings = _settings(options)
-    strategy = settings.pop("strategy", SearchConfig.strategy)
-    strategies = [strategy] if strategy == "best_of_n" or options.no_baseline else [strategy, "best_of_n"]
-    jobs = {
-        f"{name} {each}": [
-            SearchJob(
-                Path(options.out) / f"{name}{f'-{seed}' if len(paths) > 1 else ''}-{each}",
-                SearchConfig(model=path, strategy=each, **settings),
-            )
-            for seed, path in enumerate(paths, start=1)
-        ]
-        for name, paths in _models(options.models).items()
-        for each in strategies
-    }
+    jobs = _jobs(options)
     parallel = 1 if options.jobs is None else as_integer(options.jobs, "jobs", 1)
     if parallel > 1:
         Path(options.out).mkdir(parents=True, exist_ok=True)
@@ -138,6 +125,26 @@ def run(options: argparse.Namespace) -> int:
         made = f"the page: {options.out}/report.html; every candidate: {options.out}/*/candidates.jsonl"
         print(plain(f"{_text(page)}\n\n{made}"))
     return 0
+
+
+def _jobs(options: argparse.Namespace) -> "dict[str, list[SearchJob]]":
+    """For each model with each strategy, a search for each of its seeds."""
+    from vpo.search.jobs import SearchJob
+
+    settings = _settings(options)
+    strategy = settings.pop("strategy", SearchConfig.strategy)
+    strategies = [strategy] if strategy == "best_of_n" or options.no_baseline else [strategy, "best_of_n"]
+    return {
+        f"{name} {each}": [
+            SearchJob(
+                Path(options.out) / f"{name}{f'-{seed}' if len(paths) > 1 else ''}-{each}",
+                SearchConfig(model=path, strategy=each, **settings),
+            )
+            for seed, path in enumerate(paths, start=1)
+        ]
+        for name, paths in _models(options.models).items()
+        for each in strategies
+    }
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vpo.core.at_k import Interval
+from vpo.evaluation.number_text import interval_text, number_text
+
 
 def markdown(tables: Sequence[Mapping[str, Any]]) -> str:
     """Tables, as `vpo.report.page_tables` makes them, each under its title."""
@@ -18,14 +21,10 @@ def _cell(cell: Any) -> str:
     if cell is None:
         return "–"
     if isinstance(cell, float):
-        return _number(cell)
+        return number_text(cell, ".4f")
     if isinstance(cell, int):
         return f"{cell:,}"
     if not isinstance(cell, Mapping):
         return str(cell)
-    bounds = "" if cell["low"] is None else f" [{_number(cell['low'])}, {_number(cell['high'])}]"
-    return f"{_number(cell['mean'])}{bounds}" + (" *" if cell["certain"] else "")
-
-
-def _number(value: float) -> str:
-    return f"{value:.4f}".replace("-", "−")
+    interval = Interval(cell["mean"], cell["low"], cell["high"])
+    return interval_text(interval, ".4f") + (" *" if cell["certain"] else "")
