@@ -209,6 +209,7 @@ def test_without_torch_the_extra_is_named(capsys, monkeypatch):
         (["eval", "embedded", "--task", "maze", "--answers", "4"], "pool must be a multiple of the 4 answers"),
         (["eval", "embedded", "--task", "maze", "--answers", "9"], "answers must be at most 8 for this model"),
         (["eval", "embedded", "--task", "maze", "--batch", "0"], "batch must be 1 or more, not 0"),
+        (["eval", "embedded", "--task", "maze", "--problems", "0"], "problems must be 1 or more, not 0"),
         (["eval", "embedded", "--task", "maez"], "task 'maez' is not known: did you mean 'maze'?"),
         (
             ["policy", "build", "toolrl", "--out", "x"],

@@ -75,6 +75,7 @@ def test_a_search_of_an_evaluation_uses_its_settings(tmp_path, capsys):
         (["--budget", "answers=0"], "budget of answers must be 1 or more, not 0"),
         (["--iterations", "0"], "iterations must be 1 or more, not 0"),
         (["--jobs", "0"], "jobs must be 1 or more, not 0"),
+        (["--population", "0"], "population must be 1 or more, not 0"),
         (["--limit", "0"], "limit must be greater than 0"),
         (["--temperature", "-1"], "temperature must be 0 or more"),
         (["--problems", "0"], "0"),

@@ -22,7 +22,7 @@ from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
 from vpo.util.files import disk_full
 from vpo.util.records import command_line
-from vpo.util.settings import setting
+from vpo.util.settings import check_settings, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class EvalConfig:
     task: str | None = None  # its name, or the path of a Python file that defines it
     task_settings: dict[str, Any] = field(default_factory=dict)
     split: str = setting("test", "the split of the problems", metavar="SPLIT")
-    problems: int | None = setting(None, "how many problems", shown="all of the split")
+    problems: int | None = setting(None, "how many problems", shown="all of the split", least=1)
     answers: int | None = setting(
         None, "answers that one completion is to hold", metavar="M", shown="as the model was trained; else 1"
     )
@@ -43,6 +43,10 @@ class EvalConfig:
         None, "token budget of an answer", shown=f"as the model was trained; else {MAX_TOKENS}"
     )
     sampling: dict[str, Any] = field(default_factory=dict)  # fields of `Sampling` but for max_new_tokens
+
+    def __post_init__(self) -> None:
+        """Refuse wrong types and values out of bounds."""
+        check_settings(self)
 
 
 def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) -> tuple[Comparison, ScoreCounts]:

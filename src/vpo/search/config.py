@@ -37,7 +37,7 @@ class SearchConfig:
     rewards: tuple[str, ...] = ()
     operators: Mapping[str, float] | None = None  # of evolve: how often each is used, in proportion
     parents: str = setting("target", "how evolve chooses parents: by target, lexicase or novelty", metavar="NAME")
-    population: int = setting(20, "candidates that evolve keeps")
+    population: int = setting(20, "candidates that evolve keeps", least=1)
     features: tuple[str, ...] = setting(
         (), "objectives that span OpenEvolve's map of elites", metavar="NAME,…", shown="all"
     )
