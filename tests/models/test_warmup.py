@@ -110,7 +110,7 @@ def test_what_would_be_cut_off_is_not_learned(untrained, tmp_path, monkeypatch, 
     singles, sets = learned
     assert len(singles) >= 4
     assert max(singles) <= 17 < max(sets) <= 3 * 17
-    assert "gold answers or sets of them are longer than --max-tokens: left out" in capsys.readouterr().out
+    assert "gold answers or sets of them are longer than --max-tokens: skipped" in capsys.readouterr().out
     with pytest.raises(ValueError, match=r"no gold answer fits into 3 tokens, the shortest has \d+:"):
         warm_up(untrained, "maze", TASK, tmp_path / "none", WarmupConfig(single_steps=1, max_tokens=3))
     many = WarmupConfig(single_steps=1, set_steps=0, batch=100_000, micro_batch=4, max_tokens=17)

@@ -56,9 +56,7 @@ def run(options: argparse.Namespace) -> int:
         f"{done['readable_before']:.0%} could be read before, {done['readable_after']:.0%} now"
     ]
     if done["left_out"]:
-        lines.append(
-            f"note: {done['left_out']} gold answers or sets of them are longer than --max-tokens, and were skipped"
-        )
+        lines.append(f"note: {done['left_out']} gold answers or sets of them are longer than --max-tokens: skipped")
     if done["sets_that_repeat"] > 0.5:
         lines.append(
             f"note: {done['sets_that_repeat']:.0%} of the sets repeat an answer, and teach that too: the task has one "
