@@ -16,7 +16,7 @@ from array_api_compat import device
 
 from vpo.core.arrays import as_array, namespace, narrow, shape, widen
 from vpo.core.checks import as_booleans, as_integer, check_finite, check_rank
-from vpo.core.set_reward import _points
+from vpo.core.set_reward import direction_columns
 from vpo.core.simplex import Concentration
 from vpo.core.types import Array, ArrayLike, Namespace
 from vpo.util.errors import InputError
@@ -54,7 +54,7 @@ def marginal_credit(
     if not 1 <= as_integer(sets, "sets") <= rollouts:
         raise InputError(f"sets must lie in 1..{rollouts}, the rollouts of a group, not {sets}")
     xp = namespace(rewards)
-    points_DK = _points(rewards, concentration, directions)
+    points_DK = direction_columns(rewards, concentration, directions)
     rewards_PGMD = xp.reshape(widen(rewards), (math.prod(batch), rollouts, answers, objectives))
     real_PGM = xp.ones(shape(rewards_PGMD)[:-1], dtype=xp.bool, device=device(rewards))
     if mask is not None:

@@ -42,7 +42,7 @@ def set_reward(
     *batch, answers, objectives = shape(rewards)
     if objectives == 0:
         raise InputError(f"rewards must have 1 or more objectives, not shape {shape(rewards)}")
-    points_DK = _points(rewards, concentration, directions)
+    points_DK = direction_columns(rewards, concentration, directions)
     xp = namespace(rewards)
     rewards_BMD = xp.reshape(widen(rewards), (math.prod(batch), answers, objectives))
     if answers == 0:
@@ -54,7 +54,7 @@ def set_reward(
     return narrow(xp.reshape(_in_blocks(rewards_BMD, points_DK, xp), tuple(batch)), rewards)
 
 
-def _points(rewards: Array, concentration: Concentration, directions: ArrayLike | None) -> Array:
+def direction_columns(rewards: Array, concentration: Concentration, directions: ArrayLike | None) -> Array:
     """The directions to average over, (D, K), on the device of the rewards."""
     objectives = shape(rewards)[-1]
     if directions is None:
