@@ -102,6 +102,10 @@ COMPARED = [
     ("set", [1.00000001, 2], [2, 1.0], None, True),
     ("set", list(range(5000)), list(range(4999, -1, -1)), None, True),
     ("set", [Other("x")], [object], None, False),
+    ("set", [1e9], {1_000_000_000, 1_000_000_001, 1_000_000_050}, None, False),  # integers are exact, both ways
+    ("set", [1_000_000_000, 1_000_000_001], {1e9, 1_000_000_001}, None, True),
+    ("set", [[1e9]], [[1_000_000_000], [1_000_000_001]], None, False),
+    ("set", [1e9], [1_000_000_000], None, True),
     ("set", 5, [5], None, False),
     ("text", "1  \n2\n\n", "1\n2", None, True),
     ("text", "1 2", "1\n2", None, False),

@@ -60,7 +60,9 @@ def same_set(actual: Any, expected: Any, atol: float | None) -> bool:
     if len(actual_members) * _size(list(expected_members.values())) > MOST:
         return False
     ours, theirs = actual_members.values(), expected_members.values()
-    return _has_all(ours, theirs, atol) and _has_all(theirs, ours, atol)
+    return all(any(same_value(one, other, atol) for other in theirs) for one in ours) and all(
+        any(same_value(one, other, atol) for one in ours) for other in theirs
+    )
 
 
 def same_text(actual: Any, expected: Any, atol: float | None) -> bool:
@@ -101,10 +103,6 @@ def _close(actual: float, expected: float, atol: float | None) -> bool:
     if math.isnan(expected) or math.isnan(actual):
         return math.isnan(expected) and math.isnan(actual)
     return math.isclose(actual, expected, rel_tol=RELATIVE, abs_tol=atol or ABSOLUTE)
-
-
-def _has_all(one: Any, other: Any, atol: float | None) -> bool:
-    return all(any(same_value(each, member, atol) for member in other) for each in one)
 
 
 def _distinct(members: Any) -> dict[bytes, Any]:
