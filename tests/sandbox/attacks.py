@@ -91,10 +91,12 @@ KERNEL: dict[str, tuple[int, int, str]] = {
     "open_by_handle_at": (304, 265, "-1, 0, 0"), "process_vm_writev": (311, 271, "os.getpid(), 0, 0, 0, 0, 0"),
     "sched_setaffinity": (203, 122, "0, 0, 0"), "setpriority": (141, 140, "0, 0, 0"),
     "sethostname": (170, 161, "0, -1"),
-    "seccomp": (317, 277, "99, 0, 0"), "socket": (41, 198, "1, 1, 0"), "socketpair": (53, 199, "1, 1, 0, 0"),
+    "seccomp": (317, 277, "99, 0, 0"), "socket": (41, 198, "1, 1, 0"), "sendmsg": (46, 211, "-1, 0, 0"),
     "capset": (126, 91, "0, 0"), "fchmod": (91, 52, "-1, 0"), "fchown": (93, 55, "-1, 0, 0"),
     "truncate": (76, 45, "0, 0"), "utimensat": (280, 88, "-1, 0, 0, 0"), "mknodat": (259, 33, "-1, 0, 0, 0"),
     "vmsplice": (278, 75, "-1, 0, 0, 0"), "clone3": (435, 435, "0, 0"), "execveat": (322, 281, "-1, 0, 0, 0, 0"),
+    "flock": (73, 32, "-1, 0"), "mincore": (27, 232, "1, 0, 0"), "getsockname": (51, 204, "-1, 0, 0"),
+    "connect": (42, 203, "-1, 0, 0"), "bind": (49, 200, "-1, 0, 0"),
 }
 # fmt: on
 REACH = """

@@ -145,11 +145,37 @@ NETWORK = [
     _does("netlink", "a netlink socket", "socket", "socket.socket(16, 3, 0).bind((0, 0))"),
     _does("raw", "a raw socket", "socket", "socket.socket(2, 3, 1)", privileged=True),
     _does("packet", "packets of a device", "socket", "socket.socket(17, 3, 0)", privileged=True),
-    _does("socketpair", "a pair of sockets", "socket", "socket.socketpair()"),
+    _does(
+        "datagram_from_a_pair",
+        "a message to another socket from a pair of sockets",
+        "socket",
+        "socket.socketpair(1, 2)[0].sendto(b'x', '@FOLDER@/d')",
+        succeeded=calls,
+    ),
+    _does(
+        "abstract_datagram_from_a_pair",
+        "a message to an abstract socket from a pair of sockets",
+        "socket",
+        "socket.socketpair(1, 2)[0].sendto(b'x', chr(0) + '@NAME@-d')",
+        succeeded=calls,
+    ),
     _does("server", "a server of its own", "socket", "socket.create_server(('127.0.0.1', 0))"),
     _does("ipv6", "an IPv6 socket", "socket", "socket.socket(10, 1)", refused=True),
 ]
 PROCESSES = [
+    _does("file_lock", "a lock that other programs see", "fcntl, os", "fcntl.lockf(open(os.__file__), fcntl.LOCK_SH)"),
+    _does(
+        "seen_lock",
+        "to see the lock of another program",
+        "fcntl, os, struct",
+        "fcntl.fcntl(open(os.__file__), fcntl.F_GETLK, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 0, 0, 0))",
+    ),
+    _does(
+        "lock_of_a_description",
+        "a lock that belongs to an open file",
+        "fcntl, os, struct",
+        "fcntl.fcntl(open(os.__file__), 37, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 0, 0, 0))",
+    ),
     _does(
         "fork_bomb",
         "many processes",

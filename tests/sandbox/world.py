@@ -38,6 +38,8 @@ class World:
             self._listening(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
             self._listening(socket.AF_UNIX, socket.SOCK_STREAM, str(folder / "s")),
             self._listening(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{self.name}"),
+            self._listening(socket.AF_UNIX, socket.SOCK_DGRAM, str(folder / "d")),
+            self._listening(socket.AF_UNIX, socket.SOCK_DGRAM, f"\0{self.name}-d"),
         ]
         self.neighbour: subprocess.Popen[str] | None = None
         self.before = self.files()

@@ -7,7 +7,7 @@ What it covers:
 - Under bubblewrap: no network, no process but its own, none of the host's files but the system's and Python's,
   read-only; a private /tmp of limited size that is deleted with it; no environment, no capabilities, no user's rights.
 - A seccomp filter that allows what a single Python process with threads needs: no fork, no signal to anything, no
-  socket, no ptrace, no mount, no keys, no BPF, no io_uring.
+  socket but a pair connected to itself, no lock on a file, no ptrace, no mount, no keys, no BPF, no io_uring.
 - Limits on memory, processor time, open files, file sizes and output; wall clocks for each test and for the whole
   program, kept by the grader. A test that loops or crashes fails alone; the next test runs in a new process.
 - Each program has its own sandbox, so that none reaches another's, and nothing of it is left behind.

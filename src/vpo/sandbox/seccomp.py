@@ -1,6 +1,9 @@
 """A seccomp filter: the system calls that a Python program needs and that affect nothing outside its process.
 
-All others fail with EPERM: no process is started or signalled, no socket opened, nothing mounted, traced or loaded.
+All others fail with EPERM: no process is started or signalled, nothing mounted, traced or loaded. The one kind of
+socket is a pair that is connected to itself, which asyncio needs; no call gives a socket an address, or sends to one.
+No call takes or sees a lock on a file, or asks which pages of a file are in memory: programs share the system's files,
+and would signal to each other.
 """
 
 import errno
@@ -26,7 +29,7 @@ CALLS: dict[str, tuple[int, int | None]] = {
     "getpid": (39, 172), "gettid": (186, 178), "getppid": (110, 173), "getuid": (102, 174), "geteuid": (107, 175),
     "getgid": (104, 176), "getegid": (108, 177), "getresuid": (118, 148), "getresgid": (120, 150),
     "getgroups": (115, 158), "getpgid": (121, 155), "getpgrp": (111, None), "getsid": (124, 156), "uname": (63, 160),
-    "flock": (73, 32), "fsync": (74, 82), "fdatasync": (75, 83), "ftruncate": (77, 46), "getdents": (78, None),
+    "fsync": (74, 82), "fdatasync": (75, 83), "ftruncate": (77, 46), "getdents": (78, None),
     "getdents64": (217, 61), "getcwd": (79, 17), "chdir": (80, 49), "fchdir": (81, 50), "rename": (82, None),
     "renameat": (264, 38), "renameat2": (316, 276), "mkdir": (83, None), "mkdirat": (258, 34), "rmdir": (84, None),
     "link": (86, None), "linkat": (265, 37), "unlink": (87, None), "unlinkat": (263, 35), "symlink": (88, None),
@@ -39,17 +42,20 @@ CALLS: dict[str, tuple[int, int | None]] = {
     "epoll_create1": (291, 20), "epoll_ctl": (233, 21), "epoll_wait": (232, None), "epoll_pwait": (281, 22),
     "eventfd2": (290, 19), "eventfd": (284, None), "arch_prctl": (158, None), "statfs": (137, 43),
     "fstatfs": (138, 44), "copy_file_range": (326, 285), "sendfile": (40, 71), "fadvise64": (221, 223),
-    "fallocate": (285, 47), "mincore": (27, 232), "msync": (26, 227), "wait4": (61, 260), "getcpu": (309, 168),
+    "fallocate": (285, 47), "msync": (26, 227), "wait4": (61, 260), "getcpu": (309, 168),
+    "recvfrom": (45, 207),
 }
 # fmt: on
 # Calls that are allowed or not by their arguments.
 CLONE, CLONE3, FCNTL, IOCTL, PRLIMIT, SETRLIMIT = (56, 220), (435, 435), (72, 25), (16, 29), (302, 261), (160, 164)
-EXECVE = (59, 221)
+EXECVE, SOCKETPAIR, SENDTO = (59, 221), (53, 199), (44, 206)
 
 THREAD = 0x10000  # CLONE_THREAD
-# Commands of fcntl by which a file sends a signal: F_SETOWN, F_SETSIG, F_SETOWN_EX, leases, notices; and F_SETPIPE_SZ,
-# since the content of a pipe counts towards no memory limit.
-REFUSED_FCNTL = (8, 10, 15, 1024, 1026, 1031)
+UNIX = 1  # AF_UNIX
+# Commands of fcntl by which a file sends a signal: F_SETOWN, F_SETSIG, F_SETOWN_EX, leases, notices; F_SETPIPE_SZ,
+# since the content of a pipe counts towards no memory limit; and locks: F_GETLK, F_SETLK, F_SETLKW, and those of an
+# open file, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW.
+REFUSED_FCNTL = (8, 10, 15, 1024, 1026, 1031, 5, 6, 7, 36, 37, 38)
 # Requests of ioctl that query a file or its flags: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX.
 ALLOWED_IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
@@ -92,6 +98,8 @@ def filter_program(*, before_start: bool) -> bytes:
             IOCTL[column],
             [_argument(1), *_any_of(ALLOWED_IOCTL, _step(RETURN, ALLOW)), _return_error(errno.ENOTTY)],
         ),
+        _if(SOCKETPAIR[column], [_argument(0), _step(EQUAL, UNIX, 0, 1), _step(RETURN, ALLOW), refused]),
+        _if(SENDTO[column], _null(4, refused)),
         _if(PRLIMIT[column], [_step(RETURN, ALLOW)] if before_start else _null(2, refused)),
         [refused],
     ]
