@@ -68,10 +68,69 @@ def test_the_end_of_a_program_that_prints(box):
 
 
 def test_time_for_all_tests_is_limited(box):
-    with Sandbox(limits=replace(LIMITS, test_seconds=0.3, seconds=0.5), isolation=box.isolation.name) as quick:
+    with Sandbox(
+        limits=replace(LIMITS, test_seconds=0.3, seconds=0.5), isolation=box.isolation.name, unsafe=True
+    ) as quick:
         verdicts = quick.grade(Program("while True: pass"), [Case("", "")] * 5)
     assert reasons(verdicts) == ["timeout", "timeout", "not run", "not run", "not run"]
     assert {verdict.status for verdict in verdicts[2:]} == {Status.NOT_RUN}
+
+
+ASYNC = """
+import asyncio
+async def half(n):
+    await asyncio.sleep(0.001)
+    return n / 2
+async def main(n):
+    first, second = await asyncio.gather(half(n), asyncio.wait_for(half(n), 5))
+    return first + second + await asyncio.to_thread(lambda: n)
+def double(n):
+    return asyncio.run(main(n))
+"""
+
+
+def test_asyncio_runs(box):
+    assert reasons(box.grade(Program(ASYNC, "double"), [Case((n,), 2 * n) for n in range(3)])) == ["passed"] * 3
+    script = ASYNC + "print(round(double(int(input()))))"
+    assert reasons(box.grade(Program(script), [Case(f"{n}", f"{2 * n}") for n in range(3)])) == ["passed"] * 3
+
+
+HOLDS = """
+import atexit, gc
+data = bytearray(300 << 20)
+def keep():
+    return data
+atexit.register(keep)
+gc.freeze()
+assert input() != "2"
+print(len(keep()))
+"""
+
+
+def test_each_test_has_all_of_the_memory(box):
+    expected = str(300 << 20)
+    with Sandbox(limits=replace(LIMITS, memory_mb=512), isolation=box.isolation.name, unsafe=True) as large:
+        verdicts = large.grade(Program(HOLDS), [Case(f"{number}", expected) for number in range(6)])
+    assert reasons(verdicts) == ["passed", "passed", "exception", "passed", "passed", "passed"]
+
+
+OPEN_TO_WRITE = """
+import fcntl, os, stat
+def f(_):
+    found = []
+    for number in range(64):
+        try:
+            regular = stat.S_ISREG(os.fstat(number).st_mode)
+        except OSError:
+            continue
+        if regular and fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE:
+            found.append(number)
+    return found
+"""
+
+
+def test_a_function_inherits_no_file_that_it_can_write_to(box):
+    assert box.outputs_many([(Program(OPEN_TO_WRITE, "f"), [(1,)])])[0][0].value == []
 
 
 def test_bad_arguments_are_named():
@@ -91,6 +150,15 @@ def test_without_isolation_it_refuses_unless_unsafe(monkeypatch):
     with pytest.raises(InputError, match="landlock does not work here"):
         Sandbox(isolation="landlock")
     with Sandbox(unsafe=True) as box:
+        assert box.isolation.name == "none"
+
+
+def test_no_isolation_is_chosen_by_unsafe_alone():
+    with pytest.raises(InputError, match="needs unsafe=True"):
+        Sandbox(isolation="none")
+    with pytest.raises(InputError, match="isolation must be one of bubblewrap, landlock, none, not 'chroot'"):
+        Sandbox(isolation="chroot")
+    with Sandbox(isolation="none", unsafe=True) as box:
         assert box.isolation.name == "none"
 
 

@@ -33,13 +33,11 @@ class Sandbox:
             limits: of each program.
             workers: how many programs run in parallel; by default the number of cores, divided by the number of
                 processes of a launcher.
-            isolation: "bubblewrap" or "landlock"; by default the first that works.
+            isolation: "bubblewrap" or "landlock", or "none" together with `unsafe`; by default the first that works.
             unsafe: whether to run programs without isolation where no backend works.
         """
         self.limits = limits or Limits()
-        self.isolation = ISOLATIONS[isolation] if isolation else find_isolation(unsafe=unsafe)
-        if isolation and (problem := unavailable_reason(self.isolation)):
-            raise InputError(f"sandbox: {isolation} does not work here: {problem}")
+        self.isolation = _isolation(isolation, unsafe=unsafe) if isolation else find_isolation(unsafe=unsafe)
         share = len(os.sched_getaffinity(0)) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         self.workers = as_integer(workers, "workers", 1) if workers else max(1, share)
         self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="sandbox")
@@ -123,6 +121,17 @@ def unavailable_reason(isolation: Isolation) -> str:
     program = Program("def double(number):\n    return 2 * number\n", "double")
     output = run_program(program, [encode((21,), program)], Limits(), isolation)[0]
     return "" if output.value == 42 else output.failure.detail if output.failure else "it does not run programs"
+
+
+def _isolation(name: str, *, unsafe: bool) -> Isolation:
+    """The isolation backend of a name, where it works."""
+    if name not in ISOLATIONS:
+        raise InputError(f"isolation must be one of {', '.join(ISOLATIONS)}, not {name!r}")
+    if name not in SAFE and not unsafe:
+        raise InputError(f"isolation={name!r} runs untrusted programs without isolation: that needs unsafe=True")
+    if problem := unavailable_reason(ISOLATIONS[name]):
+        raise InputError(f"sandbox: {name} does not work here: {problem}")
+    return ISOLATIONS[name]
 
 
 def find_isolation(*, unsafe: bool = False) -> Isolation:

@@ -26,6 +26,7 @@ from typing import Any
 from values import pack  # type: ignore[import-not-found]  # this folder is sys.path[0]
 
 PIPE_CAPACITY = 65_536
+OPEN_FILES = 1024  # descriptors are below this when the runner starts
 REQUEST, PRINTED = 0, 1  # descriptors: the request, later each test's standard input; and standard output
 
 _encode = make_encoder(None, repr, encode_basestring_ascii, None, ":", ",", False, False, True)
@@ -36,6 +37,8 @@ def main() -> None:
     channel = int(sys.argv[1])
     with os.fdopen(REQUEST, "rb", closefd=False) as file:
         source, entry, first, inputs, limits, confinement = marshal.load(file)
+    os.closerange(3, channel)  # whatever else was inherited, such as the file that the seccomp filter is read from
+    os.closerange(channel + 1, OPEN_FILES)
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, REQUEST)
     os.dup2(nowhere, 2)
@@ -81,8 +84,7 @@ def run_function(source: str, entry: str, first: int, inputs: list[Any], send: C
         return
     for number, arguments in enumerate(inputs, start=first):
         try:
-            value = pack(function(*marshal.loads(arguments)))
-            send(number, "returned", value)
+            send(number, "returned", pack(function(*marshal.loads(arguments))))
         except BaseException as error:
             send(number, *describe(error))
 
@@ -102,7 +104,7 @@ def run_script(source: str, entry: None, first: int, inputs: list[str], send: Ca
         except BaseException as error:
             message = describe(error)
         send(number, *message)
-        gc.collect()
+        forget()
 
 
 def run_once(code: CodeType) -> None:
@@ -119,6 +121,14 @@ def run_once(code: CodeType) -> None:
     for stream in (sys.stdout, writing):
         if stream is not None and not stream.closed:
             stream.flush()
+
+
+def forget() -> None:
+    """Free what a test has left in memory, so that the next one has all of the limit."""
+    sys.modules.pop("__main__", None)
+    atexit._clear()  # functions that an exception left uncalled
+    gc.unfreeze()
+    gc.collect()
 
 
 def leave(code: Any = None) -> None:
