@@ -1,5 +1,6 @@
 """Scores of a judge are cached: across runs, threads, processes and kills."""
 
+import json
 import os
 import re
 import signal
@@ -13,7 +14,7 @@ import pytest
 pytest.importorskip("openai")
 
 from tests.launch import ROOT
-from tests.rewards.judged import fine, make_judge, samples, sets
+from tests.rewards.judged import fine, make_judge, samples, sets, shown_in
 from tests.search.endpoint import endpoint
 from vpo.rewards.judge.cache import JudgeCache
 
@@ -71,6 +72,54 @@ def test_threads_and_processes_share_a_cache(tmp_path):
     assert len(seen) == before
 
 
+WHIM = """
+import sys
+from tests.rewards.judged import samples, make_judge
+print(make_judge(sys.argv[1], cache=sys.argv[2], concurrent=4).score(samples(30)))
+"""
+
+
+def test_processes_request_each_score_once_and_use_the_same_scores(tmp_path):
+    def whim(request, number):  # another score for the same answer each time, as of a model that is not deterministic
+        time.sleep(0.01)
+        return json.dumps(dict.fromkeys(shown_in(request), 1 + number % 5))
+
+    with endpoint(whim) as (address, seen):
+        command = [sys.executable, "-c", WHIM, address, str(tmp_path)]
+        runs = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+        printed = {run.communicate(timeout=60)[0] for run in runs}
+    assert len(printed) == 1
+    assert len(seen) == 60  # 30 answers, two rubrics
+
+
+def test_of_two_scores_the_first_that_is_saved_holds(tmp_path):
+    cache = JudgeCache(tmp_path)
+    with cache.open() as one, cache.open() as two:
+        assert one.put({"k": [0.25]}) == {"k": [0.25]}
+        assert two.put({"k": [0.75], "l": [1.0]}) == {"k": [0.25], "l": [1.0]}
+        assert one.get(["k"]) == {"k": [0.25]}
+
+
+def test_a_claim_is_kept_while_it_is_renewed_and_ends_with_its_call(tmp_path, monkeypatch):
+    monkeypatch.setattr("vpo.rewards.judge.cache.CLAIM_SECONDS", 0.3)
+    monkeypatch.setattr("vpo.rewards.judge.cache.RENEW_SECONDS", 0.0)
+    cache = JudgeCache(tmp_path)
+    with cache.open() as two:
+        with cache.open() as one:
+            one.put({"scored": [1.0]})
+            assert one.claim(["a", "b", "scored"]) == ["a", "b"]
+            one.release(["b"])
+            assert two.claim(["a", "b"]) == ["b"]
+            for _ in range(4):
+                time.sleep(0.1)
+                one.renew()
+            assert two.claim(["a"]) == []
+        assert two.claim(["a"]) == ["a"]
+        time.sleep(0.4)
+        with cache.open() as three:
+            assert three.claim(["a"]) == ["a"]  # as if the process of two had hung
+
+
 def test_a_kill_leaves_a_cache_that_can_be_read(tmp_path):
     enough = threading.Event()
 
@@ -118,15 +167,20 @@ def test_a_kill_in_the_middle_of_a_write_undoes_that_write_and_leaves_no_lock(tm
 
 
 def test_damaged_rows_are_requested_again(tmp_path):
-    with endpoint(fine) as (address, _):
+    with endpoint(fine) as (address, seen):
         judge = make_judge(address, rubrics={"one": "r"}, cache=tmp_path)
-        judge.score(samples(4))
+        judge.score(samples(5))
         with judge.cache.open() as cache:
             keys = [key for (key,) in cache.connection.execute("SELECT key FROM scores")]
-            cache.put(dict(zip(keys, [[2.0], [0.5, 0.5], ["a"], [0.5]], strict=True)))
-            cache.connection.execute("UPDATE scores SET numbers = 'no JSON' WHERE key = ?", keys[3:])
+            damaged = ["[2.0]", "[0.5, 0.5]", '["a"]', "no JSON", "[NaN]"]
+            for key, numbers in zip(keys, damaged, strict=True):
+                cache.connection.execute("UPDATE scores SET numbers = ? WHERE key = ?", (numbers, key))
             cache.connection.commit()
-        assert judge.score(samples(4)) == [(1.0,)] * 4
+        before = len(seen)
+        assert judge.score(samples(5)) == [(1.0,)] * 5
+        assert len(seen) - before == 5
+        assert judge.score(samples(5)) == [(1.0,)] * 5
+        assert len(seen) - before == 5
 
 
 def test_a_judge_continues_without_a_broken_cache(tmp_path):

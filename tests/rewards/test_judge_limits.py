@@ -124,6 +124,32 @@ def test_an_endpoint_that_is_down_gets_one_request_after_each_pause():
         assert len(seen) == before + 6
 
 
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            (503, b'{"error": {"message": "loading"}}'),
+            ["server error, HTTP 503", "loading", "see the log"],
+        ),
+        ((401, b"{}"), ["refused, HTTP 401", "check OPENAI_API_KEY"]),
+        ((404, b"{}"), ["refused, HTTP 404", "check the address and the name of the model"]),
+        (None, ["unreachable", "ConnectionRefusedError", "is the server running"]),
+    ],
+)
+def test_the_warning_of_a_judge_that_is_down_shows_host_status_and_advice(answer, words):
+    with endpoint(lambda request, number: answer) as (address, _):
+        used = address if answer else "http://user:secret@127.0.0.1:9/v1"
+        # With retries every request may end as `endpoint down`, and none with the status.
+        judge = make_judge(used, rubrics={"one": "r"}, concurrent=2, tries=4)
+        with pytest.warns(UserWarning, match="endpoint down") as warned:
+            judge.score(samples(20))
+    (text,) = [str(each.message) for each in warned if "endpoint down" in str(each.message)]
+    for word in [used.split("//")[1].split("@")[-1].removesuffix("/v1"), *words]:
+        assert word in text
+    assert "secret" not in text
+    assert "\n" not in text
+
+
 def test_endless_rate_limits_open_the_circuit_breaker():
     with endpoint(lambda request, number: (429, b"")) as (address, seen):
         judge = make_judge(address, rubrics={"one": "r"}, concurrent=2, tries=2)

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from vpo.util.files import storable
 from vpo.util.packages import require
@@ -66,6 +67,11 @@ class Endpoint:
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._users = 0
+
+    @property
+    def host(self) -> str:
+        """Host and port, for messages: an address may hold a password."""
+        return urlsplit(self.address).netloc.rpartition("@")[2]
 
     @contextmanager
     def connect(self) -> Iterator["Client"]:
@@ -136,13 +142,14 @@ class Client:
             raise RequestError(reason, self._detail(error), status=status, retry_after=retry_after) from None
         except openai.APIConnectionError as error:
             unreachable = type(error.__cause__).__name__ == "ConnectError"
-            raise RequestError(UNREACHABLE if unreachable else CUT_OFF, self._detail(error)) from None
+            detail = self._detail(error, _first_cause(error))
+            raise RequestError(UNREACHABLE if unreachable else CUT_OFF, detail) from None
         except Exception as error:  # whatever the client raises on a malformed reply
             raise RequestError(NO_TEXT, self._detail(error)) from None
 
-    def _detail(self, error: Exception) -> str:
+    def _detail(self, error: Exception, cause: BaseException | None = None) -> str:
         """The error as text without the API key: some servers repeat it, and the text is logged."""
-        text = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}" + (f" ({type(cause).__name__}: {cause})" if cause else "")
         return text.replace(self._key, "…") if self._key else text
 
     def close(self) -> None:
@@ -160,6 +167,14 @@ class Client:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         await self._openai.close()
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """What a "connection error" was: connection refused, an unknown host, a bad certificate."""
+    seen = [error]
+    while (cause := seen[-1].__cause__ or seen[-1].__context__) is not None and cause not in seen:
+        seen.append(cause)
+    return seen[-1]
 
 
 async def _limit_size(response: Any) -> None:

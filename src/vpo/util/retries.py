@@ -19,6 +19,16 @@ SERVER_ERROR = "server error"
 REFUSED = "refused"
 NO_TEXT = "no text in the reply"
 
+ADVICE = {
+    TIMEOUT: "raise its limit, or send fewer requests at a time",
+    UNREACHABLE: "is the server running, and is the address right?",
+    CUT_OFF: "see the log of the server",
+    RATE_LIMITED: "send fewer requests at a time",
+    SERVER_ERROR: "see the log of the server",
+    REFUSED: "check the address and the name of the model",
+    NO_TEXT: "is it an OpenAI-compatible address, such as http://localhost:8000/v1?",
+}
+KEY_STATUSES = (401, 403)
 RETRYABLE_STATUSES = (408, 409, 425)  # 4xx that may succeed the next time; 429 is RATE_LIMITED
 
 
@@ -42,6 +52,13 @@ class RequestError(Exception):
     def retryable(self) -> bool:
         """Whether the same request may succeed later."""
         return self.reason != REFUSED or self.status in RETRYABLE_STATUSES
+
+    @property
+    def advice(self) -> str:
+        """What to check."""
+        if self.status in KEY_STATUSES:
+            return "check OPENAI_API_KEY"
+        return ADVICE.get(self.reason, "")
 
     @property
     def unbilled(self) -> bool:

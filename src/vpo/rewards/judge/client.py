@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from vpo.rewards.judge.config import JudgeConfig
 from vpo.rewards.judge.limits import CircuitBreaker, RequestBudget
@@ -13,9 +13,12 @@ from vpo.rewards.judge.prompts import TOO_LONG, JudgePrompt, ReplyError
 from vpo.util.endpoint import Client, Endpoint, Reply
 from vpo.util.retries import RATE_LIMITED, RequestError, retry
 
+T = TypeVar("T")
+
 OUT_OF_TIME = "out of time"
 PROMPT_STATUSES = (400, 413, 422)  # the fault is the prompt's, not the endpoint's
 NO_SCHEMA_STATUSES = (400, 422, 501)  # of endpoints that do not know response_format
+SAVE_SECONDS = 1.0  # between calls of `save`, at most
 BREAKER_FACTOR = 2  # times concurrent: consecutive failures that open the circuit breaker
 
 
@@ -48,34 +51,31 @@ class JudgeClient:
         self.details: dict[str, str] = {}
         self._takes_schema: bool | None = None  # whether the endpoint knows response_format; None until it is known
 
-    def send(self, prompts: Sequence[JudgePrompt], save: Callable[[Judgements], None]) -> Judgements:
-        """Judgements of all prompts; those that are not there within `call_limit` are failures.
+    def send(
+        self, prompts: Sequence[JudgePrompt], deadline: float, save: Callable[[Judgements], Judgements]
+    ) -> Judgements:
+        """Judgements of all prompts; those that are not there at the deadline are failures.
 
         Args:
             prompts: with different keys.
-            save: called in this thread with judgements as they come in.
+            deadline: by time.monotonic().
+            save: called in this thread with judgements as they come in, and every second with none; returns those that
+                hold.
         """
         judgements: Judgements = {}
         queue: SimpleQueue[tuple[str, Judgement] | None] = SimpleQueue()  # None: all requests have ended
-        deadline = time.monotonic() + self.config.call_limit
         with self.endpoint.connect() as client:
             future = client.submit(self._send_all(client, prompts, queue))
             future.add_done_callback(lambda _: queue.put(None))
             try:
-                while len(judgements) < len(prompts):
-                    first = queue.get(timeout=max(0.0, deadline - time.monotonic()))
-                    batch = [first, *(queue.get() for _ in range(queue.qsize()))]
-                    new = dict(each for each in batch if each is not None)
-                    judgements.update(new)
-                    save(new)
+                while len(judgements) < len(prompts) and time.monotonic() < deadline:
+                    batch = _next_batch(queue, min(SAVE_SECONDS, deadline - time.monotonic()))
+                    judgements.update(save(dict(each for each in batch if each is not None)))
                     if None in batch:
                         future.result()  # raises what ended the requests, if something did
-            except Empty:
-                for prompt in prompts:
-                    judgements.setdefault(prompt.key, Judgement(failure=OUT_OF_TIME))
             finally:
                 future.cancel()  # requests that are out of time, or interrupted
-        return judgements
+        return {prompt.key: judgements.get(prompt.key, Judgement(failure=OUT_OF_TIME)) for prompt in prompts}
 
     async def _send_all(self, client: Client, prompts: Sequence[JudgePrompt], queue: "SimpleQueue[Any]") -> None:
         """Send all prompts from inside the event loop: to submit each from another thread is slow."""
@@ -97,7 +97,7 @@ class JudgeClient:
                 )
             except RequestError as error:
                 if error.reason == RATE_LIMITED:  # one is normal; every attempt of a request is a failure
-                    self.breaker.failed()
+                    self.breaker.failed(error)
                 return self._failure(error.reason, str(error))
         try:
             if reply.truncated:  # scores in half of a thought are not final
@@ -139,7 +139,16 @@ class JudgeClient:
         except RequestError as error:
             tokens = 0 if error.unbilled else most
             if error.reason != RATE_LIMITED and error.status not in PROMPT_STATUSES:
-                self.breaker.failed()
+                self.breaker.failed(error)
             raise
         finally:
             self.budget.settle(most, tokens)
+
+
+def _next_batch(queue: "SimpleQueue[T]", timeout: float) -> "list[T]":
+    """What is in a queue, after a wait for the first; empty where nothing comes."""
+    try:
+        first = queue.get(timeout=max(0.0, timeout))
+    except Empty:
+        return []
+    return [first, *(queue.get() for _ in range(queue.qsize()))]

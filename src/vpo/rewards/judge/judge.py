@@ -5,19 +5,21 @@ and each is counted by its reason.
 """
 
 import threading
+import time
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any, ClassVar
 
 from vpo.rewards.judge.cache import CacheConnection, JudgeCache
-from vpo.rewards.judge.client import JudgeClient, Judgement, Judgements
+from vpo.rewards.judge.client import OUT_OF_TIME, JudgeClient, Judgement, Judgements
 from vpo.rewards.judge.config import JudgeConfig
 from vpo.rewards.judge.limits import DOWN
 from vpo.rewards.judge.prompts import JudgePrompt, ordered
 from vpo.rewards.scorer import Sample, Scores
 from vpo.util.errors import one_line
+
+POLL_SECONDS = 0.2  # while another call requests a score
 
 
 class Judge:
@@ -89,15 +91,26 @@ class Judge:
         return JudgePrompt(self.config.model, rubric, self.scale, sample.messages, answers)
 
     def _judgements(self, prompts: Mapping[str, JudgePrompt]) -> Judgements:
-        """Judgements by key, from the cache where they are there."""
-        with self.cache.open() if self.cache else nullcontext() as connection:
-            judgements = _cached(prompts, connection)
-            with self._lock:
-                self.cached += len(judgements)
-            missing = [prompt for key, prompt in prompts.items() if key not in judgements]
-            if missing:
-                judgements |= self.client.send(missing, save=lambda new: _save(new, connection))
-            return judgements
+        """Judgements by key. With a cache each score is requested by one call, and the others wait for it."""
+        deadline = time.monotonic() + self.call_limit
+        if self.cache is None:
+            return self.client.send(list(prompts.values()), deadline, save=lambda new: new)
+        judgements: Judgements = {}
+        with self.cache.open() as cache:
+            while missing := {key: prompt for key, prompt in prompts.items() if key not in judgements}:
+                known = _cached(missing, cache)
+                judgements |= known
+                with self._lock:
+                    self.cached += len(known)
+                claimed = cache.claim(missing.keys() - known.keys())
+                if claimed:
+                    requests = [prompt for key, prompt in missing.items() if key in set(claimed)]
+                    judgements |= self.client.send(requests, deadline, save=lambda new: _save(new, prompts, cache))
+                elif len(known) < len(missing):  # another call is requesting the others
+                    if time.monotonic() >= deadline:
+                        judgements |= {key: Judgement(failure=OUT_OF_TIME) for key in missing.keys() - known.keys()}
+                    time.sleep(POLL_SECONDS)
+        return judgements
 
     def _warn(self) -> None:
         """Warn once per limit and per reason."""
@@ -106,12 +119,21 @@ class Judge:
             spent = f"{budget.requests} requests, {budget.tokens} tokens"
             self._warn_once(budget.exhausted, f"({spent}): it abstains from all that it has not scored yet")
         if breaker.opened:
-            failures = dict(self.failures)
-            self._warn_once(DOWN, f"({failures}): it abstains, and tries again every {breaker.pause:g} s")
+            self._warn_once(DOWN, self._why_down())
         for reason in list(self.failures):
             detail = one_line(self.client.details.get(reason, ""))
             text = f"({detail}): it abstains on such answers" if detail else "on some answers: it abstains"
             self._warn_once(reason, text)
+
+    def _why_down(self) -> str:
+        """The last error of an endpoint that is down, and what to check."""
+        error, breaker = self.client.breaker.error, self.client.breaker
+        assert error is not None
+        status = "" if error.status is None else f"HTTP {error.status}, "
+        return (
+            f"({self.client.endpoint.host}: {error.reason}, {status}{one_line(error)}): it abstains, and tries again "
+            f"every {breaker.pause:g} s; {error.advice}"
+        )
 
     def _warn_once(self, reason: str, text: str) -> None:
         if reason not in self._warned:
@@ -119,13 +141,23 @@ class Judge:
             warnings.warn(f"reward {self.name}: {reason} {text}", stacklevel=4)
 
 
-def _cached(prompts: Mapping[str, JudgePrompt], connection: CacheConnection | None) -> Judgements:
-    values = connection.get(prompts) if connection else {}
+def _cached(prompts: Mapping[str, JudgePrompt], cache: CacheConnection) -> Judgements:
+    """The judgements that are in the cache; damaged ones are removed from it."""
+    values = cache.get(prompts)
     scores = {key: prompts[key].from_cache(value) for key, value in values.items()}
+    if damaged := {key: values[key] for key, each in scores.items() if each is None}:
+        cache.discard(damaged)
     return {key: Judgement(each) for key, each in scores.items() if each is not None}
 
 
-def _save(judgements: Judgements, connection: CacheConnection | None) -> None:
-    """Save scores; failures are not cached."""
-    if connection:
-        connection.put({key: list(each.scores.values()) for key, each in judgements.items() if not each.failure})
+def _save(new: Judgements, prompts: Mapping[str, JudgePrompt], cache: CacheConnection) -> Judgements:
+    """Save scores, and return those that hold: of each key the first that was saved. Failures are not cached."""
+    cache.renew()
+    failed = [key for key, each in new.items() if each.failure]
+    if failed:
+        cache.release(failed)
+    if len(failed) == len(new):
+        return new
+    stored = cache.put({key: list(each.scores.values()) for key, each in new.items() if not each.failure})
+    scores = {key: prompts[key].from_cache(value) for key, value in stored.items()}
+    return new | {key: Judgement(each) for key, each in scores.items() if each is not None}

@@ -85,12 +85,14 @@ class CircuitBreaker:
 
     Attributes:
         opened: how often it has stopped them.
+        error: the last failure that it counted.
     """
 
     def __init__(self, max_failures: int, pause: float) -> None:
         """Take the consecutive failures that open it, and the pause in seconds."""
         self.max_failures, self.pause = max_failures, pause
         self.opened = 0
+        self.error: RequestError | None = None
         self._failures = 0
         self._retry_at = 0.0
 
@@ -102,8 +104,9 @@ class CircuitBreaker:
             raise NotSentError(DOWN)
         self._retry_at = time.monotonic() + self.pause
 
-    def failed(self) -> None:
+    def failed(self, error: RequestError) -> None:
         """Count a failure."""
+        self.error = error
         self._failures += 1
         if self._failures == self.max_failures:
             self.opened += 1
