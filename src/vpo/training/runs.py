@@ -5,7 +5,7 @@
 ``run.json``           the command, the versions and the device; times of start, resumes and end
 ``metrics.jsonl``      a line per step: each objective, set reward, diversity, loss, …
 ``rollouts.jsonl``     a line per sampled rollout: prompt, completion, answers, their vectors, its reward
-``checkpoints/``       ``checkpoint-N`` after N steps; the file ``complete`` in it is written last
+``checkpoints/``       ``checkpoint-N`` after N steps; ``complete``, written last, has size and hash of each other file
 ``tensorboard/``       event files, with ``--report-to tensorboard``
 ``model/``             the trained model in Hugging Face's format, with its prompt format in ``vpo.json``
 ``eval.json``          the results of ``vpo eval``
@@ -19,9 +19,10 @@ run: it locks ``.lock``.
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,25 @@ from vpo.models.run_folder import CONFIG, NOTES, RunFolder, is_run
 from vpo.training.config import TrainConfig, as_toml, config_of, read_settings
 from vpo.util.errors import InputError
 from vpo.util.files import check_new, locked, new_folder, read_log, write_json, write_text
+from vpo.util.manifests import manifest_damage, write_manifest
 
-COMPLETE = "complete"  # marks a checkpoint of which every file is written
+COMPLETE = "complete"  # the manifest of a checkpoint
+CHECKPOINT = re.compile(r"checkpoint-(\d+)")
+
+
+@dataclass(frozen=True)
+class ResumePoint:
+    """Where a run continues.
+
+    Attributes:
+        step: the steps that are done.
+        checkpoint: None where no step is.
+        damaged: newer checkpoints that cannot be used, by name: what is wrong with each.
+    """
+
+    step: int
+    checkpoint: Path | None
+    damaged: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -74,33 +92,67 @@ class Run(RunFolder):
         return self.checkpoints / f"checkpoint-{step}"
 
     def latest_checkpoint(self) -> tuple[int, Path] | None:
-        """The newest complete checkpoint and its step."""
+        """The newest complete checkpoint and its step; `resume_point` checks its files too."""
         return max(self._complete_checkpoints(), default=None)
+
+    def resume_point(self) -> ResumePoint:
+        """The newest checkpoint of which every file is as it was written. It reads those that it checks completely.
+
+        Raises where all checkpoints that were completed are damaged. One that was not completed counts for nothing.
+        """
+        damaged: dict[str, str] = {}
+        for step, path in sorted(self._checkpoints(), reverse=True):
+            if not (damage := _damage(path, step)):
+                return ResumePoint(step, path, damaged)
+            damaged[path.name] = damage
+        if completed := self._complete_checkpoints():
+            texts = "; ".join(f"{path.name}: {damaged[path.name]}" for _, path in sorted(completed))
+            raise InputError(
+                f"{self.folder}: no whole checkpoint is left ({texts}): restore the files, or start again from step 0 "
+                f"by removing {self.checkpoints}"
+            )
+        return ResumePoint(0, None, damaged)
 
     def complete_checkpoint(self, step: int, keep: int) -> None:
         """Mark the checkpoint of a step as complete, then remove all but the newest `keep`."""
-        (self.checkpoint(step) / COMPLETE).touch()
+        write_manifest(self.checkpoint(step), COMPLETE, {"step": step})
         for _, path in sorted(self._complete_checkpoints())[:-keep]:
-            (path / COMPLETE).unlink()  # first, so that a half-removed checkpoint does not count
-            shutil.rmtree(path)
+            _remove_checkpoint(path)
 
     def rewind(self, step: int) -> None:
-        """Remove what came after a step: lines of the logs, incomplete checkpoints, temporary files."""
+        """Remove what came after a step: lines of the logs, newer and incomplete checkpoints, temporary files."""
         for log in (self.metrics, self.rollouts):
             if log.is_file():
                 lines = log.read_text(encoding="utf-8").split("\n")  # splitlines would split texts at U+2028
                 write_text(log, "".join(f"{line}\n" for line in lines if _step_of(line) <= step))
         complete = {path for _, path in self._complete_checkpoints()}
-        for path in self.checkpoints.glob("checkpoint-*"):
-            if path not in complete:
-                shutil.rmtree(path)
+        for number, path in self._checkpoints():
+            if number > step or path not in complete:
+                _remove_checkpoint(path)
         for name in (NOTES, self.metrics.name, self.rollouts.name, self.model.name):
             for path in self.folder.glob(f".{name}.*"):  # temporary files of `replacing` and `new_folder`
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
+    def _checkpoints(self) -> list[tuple[int, Path]]:
+        matches = [(CHECKPOINT.fullmatch(path.name), path) for path in self.checkpoints.glob("checkpoint-*")]
+        return [(int(match[1]), path) for match, path in matches if match and path.is_dir()]
+
     def _complete_checkpoints(self) -> list[tuple[int, Path]]:
-        marks = self.checkpoints.glob(f"checkpoint-*/{COMPLETE}")
-        return [(int(path.parent.name.rpartition("-")[2]), path.parent) for path in marks]
+        return [(step, path) for step, path in self._checkpoints() if (path / COMPLETE).exists()]
+
+
+def _damage(checkpoint: Path, step: int) -> str:
+    """What is wrong with a checkpoint; empty where nothing is."""
+    if not (checkpoint / COMPLETE).exists():
+        return f"it has no file {COMPLETE}, which is written last"
+    damage = manifest_damage(checkpoint, COMPLETE, {"step": step})
+    return ", ".join(damage[:3]) + (f" and {len(damage) - 3} more" if len(damage) > 3 else "")
+
+
+def _remove_checkpoint(path: Path) -> None:
+    with suppress(OSError):
+        (path / COMPLETE).unlink()  # first, so that a half-removed checkpoint does not count
+    path.unlink() if path.is_symlink() else shutil.rmtree(path)
 
 
 def create(folder: str | Path, config: TrainConfig) -> Run:

@@ -18,7 +18,7 @@ from vpo.training.card import write_card
 from vpo.training.config import TrainConfig
 from vpo.training.machine import check_disk, device, versions
 from vpo.training.prepare import PreparedRun, prepare
-from vpo.training.runs import Run
+from vpo.training.runs import ResumePoint, Run
 from vpo.util import processes
 from vpo.util.errors import InputError
 from vpo.util.files import DiskFullError, disk_full, new_folder
@@ -63,7 +63,7 @@ def train(config: TrainConfig, folder: str | Path) -> TrainResult:
 
 
 def resume(folder: str | Path) -> TrainResult:
-    """Resume a run from its newest complete checkpoint, or from the start where it has none."""
+    """Resume a run from its newest whole checkpoint, or from the start where none was completed."""
     with together():
         run = runs.find(folder)
         config = run.config()
@@ -98,7 +98,7 @@ def _check_scoring(run: Run, task: Task[Any]) -> None:
 
 
 def _train_locked(run: Run, prepared: PreparedRun) -> TrainResult:
-    """Train from the newest complete checkpoint to the last step, or until a signal; only one process at a time can."""
+    """Train from the newest whole checkpoint to the last step, or until a signal; only one process at a time can."""
     command = f"{processes.command()} train --resume {shlex.quote(str(run.folder))}"
     with ExitStack() as locks, disk_full(run.folder, hint=f"free some space, then resume with {command}"):
         with together():
@@ -122,10 +122,10 @@ def _train_steps(run: Run, prepared: PreparedRun) -> int:
     from vpo.training.trl_trainer import build_trainer
 
     config = prepared.config
-    step, checkpoint = from_main(run.latest_checkpoint()) or (0, None)
+    point = _resume_point(run)
     with together():
         if is_main():
-            _note_start(run, step, prepared.task)
+            _note_start(run, point, prepared.task)
     args = _trainer_config(prepared, run)
     callback = RunCallback(run, config, prepared.format, prepared.reward.objectives, args.num_iterations)
     reward = prepared.reward.observed_by(callback.write_rollouts)
@@ -138,7 +138,7 @@ def _train_steps(run: Run, prepared: PreparedRun) -> int:
         _no_tied_weight_warnings(),
         without_cudnn_attention(),
     ):
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        trainer.train(resume_from_checkpoint=str(point.checkpoint) if point.checkpoint else None)
     steps = int(trainer.state.global_step)
     if steps == config.steps:
         _save(run, prepared, trainer)
@@ -152,11 +152,26 @@ def _trainer_config(prepared: PreparedRun, run: Run) -> "GRPOConfig":
     return trainer_config(prepared.config, prepared.reward, run.checkpoints, parameters)
 
 
-def _note_start(run: Run, step: int, task: Task[Any]) -> None:
-    """Remove what came after a step, and note the start or resume in `run.json`."""
-    run.rewind(step)
+def _resume_point(run: Run) -> ResumePoint:
+    """Where the run continues; says which checkpoints are damaged, if some are."""
+    point: ResumePoint | None = None
+    with together():  # the main process alone reads the checkpoints
+        if is_main():
+            point = run.resume_point()
+            for name, damage in point.damaged.items():
+                start = point.checkpoint.name if point.checkpoint else "step 0"
+                print(f"vpo: {run.folder}: {name} is not used ({damage}): continuing from {start}", file=sys.stderr)
+    point = from_main(point)
+    assert point is not None
+    return point
+
+
+def _note_start(run: Run, point: ResumePoint, task: Task[Any]) -> None:
+    """Remove what came after the step from which the run continues, and note the start or resume in `run.json`."""
+    run.rewind(point.step)
     facts = {"command": command_line(), "began": now(), "versions": versions(), "device": device()}
-    run.note_start({**facts, "processes": processes.count(), **scoring_note(task)})
+    damaged = {"damaged": point.damaged} if point.damaged else {}
+    run.note_start({**facts, "processes": processes.count(), **scoring_note(task), **damaged})
 
 
 def _save(run: Run, prepared: PreparedRun, trainer: "GRPOTrainer") -> None:

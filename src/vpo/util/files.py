@@ -25,6 +25,7 @@ def replacing(path: Path) -> Iterator[str]:
     try:
         yield temporary
         os.chmod(temporary, 0o666 & ~_umask())  # temporary files are private
+        sync(Path(temporary))  # else a power cut may leave an empty file under the new name
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)  # pyarrow removes it where the disk is full
@@ -40,10 +41,25 @@ def new_folder(path: Path) -> Iterator[Path]:
         temporary.chmod(0o777 & ~_umask())
         for file in temporary.rglob("*"):  # safetensors makes private files
             file.chmod((0o777 if file.is_dir() else 0o666) & ~_umask())
+            sync(file)
+        sync(temporary)
         temporary.rename(path)
+        sync(path.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def sync(path: Path) -> None:
+    """Write a file, or the names in a folder, through to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if not (path.is_dir() and error.errno in (errno.EINVAL, errno.ENOTSUP)):  # some network file systems
+            raise
+    finally:
+        os.close(handle)
 
 
 def check_new(path: str | Path, hint: str = "choose another folder") -> None:
