@@ -127,23 +127,55 @@ def test_other_rewards_are_named(tmp_path, capsys):
     assert "scorers.0.calibration.range.1" in output
 
 
-def test_what_is_not_whole_is_named_and_left_out(runs, tmp_path, capsys):
+def test_what_cannot_be_read_is_named_and_nothing_is_left_out(runs, tmp_path, capsys):
     half = Path(make_evaluation(tmp_path / "half", 2, 3))  # of a run that was trained on since, and is not done
     (half / "config.toml").write_text('task = "maze"\nmethod = "vpo"\n')
     broken = Path(make_evaluation(tmp_path / "broken", 2, 3))
     (broken / FACTS).write_text("{")
-    paths = [runs[0], str(half), runs[1], str(broken), "nowhere"]
-    assert main(["compare", *paths, "--out", str(tmp_path / "out")]) == 0
-    output = capsys.readouterr().out
-    assert f"note: skipped: {half}: the run is not finished: resume it with `vpo train --resume {half}`" in output
-    assert f"note: skipped: {broken / FACTS}: the file is not JSON" in output
-    assert "note: skipped: no such run, folder or pool: nowhere" in output
-    partial = json.loads((tmp_path / "out" / "comparison.json").read_text())
-    assert main(["compare", *runs, "--out", str(tmp_path / "alone")]) == 0
-    alone = json.loads((tmp_path / "alone" / "comparison.json").read_text())
-    assert partial["measures"] == alone["measures"]
-    assert len(partial["notes"]) == len(alone["notes"]) + 3
-    assert "skipped: no such run, folder or pool: nowhere" in (tmp_path / "out" / "report.html").read_text()
+    (tmp_path / "pool.parquet").write_bytes(b"PAR1")
+    wrong = {
+        str(half): f"{half}: the run is not finished: resume it with `vpo train --resume {half}`",
+        str(broken): f"{broken / FACTS}: the file is not JSON",
+        "nowhere": "no such run, folder or pool: nowhere",
+        str(tmp_path / "pool.parquet"): f"{tmp_path / 'pool.parquet'}:1: the Parquet file is broken",
+    }
+    for path, message in wrong.items():
+        assert main(["compare", runs[0], path, runs[1], "--out", str(tmp_path / "out")]) == 2
+        output, error = capsys.readouterr()
+        assert (output, error.count("\n")) == ("", 1)
+        assert error.startswith(f"vpo: error: {message}")
+    assert main(["compare", *wrong, *runs]) == 2
+    error = capsys.readouterr().err
+    assert all(message in error for message in wrong.values())
+    assert not (tmp_path / "out").exists()
+
+
+def test_pools_are_compared_under_the_target_that_they_state(tmp_path, capsys):
+    def pool(name, target):
+        rows = [
+            {"problem": "p", "generation": n, "position": 1, "scores": {"a": n / 3, "b": 1 - n / 6}} for n in range(4)
+        ]
+        write_pool(tmp_path / name, [row if target is None else {**row, "target": target} for row in rows])
+        return str(tmp_path / name)
+
+    def compared(*pools):
+        assert main(["compare", *pools, "--out", str(tmp_path / "out"), "--json"]) == 0
+        data = json.loads(capsys.readouterr().out)
+        best = {each["at"]: each for each in data["measures"] if (each["section"], each["by"]) == ("best@k", "answers")}
+        return data["target"], [value["mean"] for value in best[1]["values"]], data["notes"]
+
+    a, old = pool("a.parquet", {"a": 3, "b": 1}), pool("old.jsonl", None)
+    stated, mean = {"a": 0.75, "b": 0.25}, pytest.approx(0.75 * 0.5 + 0.25 * 0.75)
+    assert compared(a, pool("same.jsonl", stated))[:2] == (stated, [mean, mean])
+    target, _, notes = compared(a, old)
+    assert target == stated
+    assert f"{old} states no target: it is measured under that of {a}" in notes
+    target, (mean,), notes = compared(old)
+    assert (target, mean) == (None, pytest.approx(0.5 * 0.5 + 0.5 * 0.75))
+    assert f"{old} states no target: all objectives weigh alike; --target chooses another" in notes
+    only_b = pool("b.jsonl", {"b": 1})
+    assert main(["compare", a, only_b]) == 2
+    assert f"{a} and {only_b} were evaluated under different targets: choose one with" in capsys.readouterr().err
 
 
 def test_the_points_of_the_curves_are_the_numbers_of_the_table(runs):

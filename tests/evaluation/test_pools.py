@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from vpo import read_pool, write_pool
+from vpo.util.errors import InputError
 
 
 def row(problem="p", generation=0, position=1, gold=0.5, lava=1.0, **more):
@@ -262,3 +263,37 @@ def test_a_malformed_row_of_parquet_is_reported_with_its_number(tmp_path):
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "pool.parquet")
     with pytest.raises(ValueError, match=r"pool.parquet:2: position must be an integer"):
         read_pool(tmp_path / "pool.parquet")
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        ([{"a": 1}, None], ":2: target must be in every row or in none: line 1 has it, line 2 does not"),
+        ([{"a": 1}, {"b": 1}], ":2: target must be the same in every row of the problem"),
+        ([{"c": 1}], ":1: target names 'c', and the objectives of the row are a, b"),
+        ([{"a": -1}], r":1: target\['a'\] must be a number of 0 or more, not -1"),
+        ([{"a": 0}], ":1: target must hold weights"),
+        ([7], ":1: target must map objectives to weights, not 7"),
+    ],
+)
+def test_a_wrong_target_is_reported_with_its_line(tmp_path, targets, message):
+    row = {"problem": "p", "position": 1, "scores": {"a": 1, "b": 0}}
+    rows = [{**row, "generation": index, "target": target} for index, target in enumerate(targets)]
+    (tmp_path / "pool.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    with pytest.raises(InputError, match=message):
+        read_pool(tmp_path / "pool.jsonl")
+
+
+def test_targets_of_problems_that_differ_must_be_uniform(tmp_path):
+    rows = [
+        {"problem": 1, "generation": 0, "position": 1, "scores": {"a": 1}, "target": {"a": 1}},
+        {"problem": 2, "generation": 0, "position": 1, "scores": {"a": 1, "b": 0}, "target": {"a": 2, "b": 2}},
+    ]
+    write_pool(tmp_path / "pool.parquet", rows)
+    pool = read_pool(tmp_path / "pool.parquet")
+    assert pool.states_target
+    assert pool.target is None
+    rows[1]["target"] = {"a": 2, "b": 1}
+    write_pool(tmp_path / "pool.jsonl", rows)
+    with pytest.raises(InputError, match="target must be the same in every row, or uniform where problems differ"):
+        read_pool(tmp_path / "pool.jsonl")

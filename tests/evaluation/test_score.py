@@ -73,15 +73,26 @@ def test_the_pool_lies_beside_the_completions_and_unreadable_answers_are_counted
     assert {row["generation"] for row in written} == {"first"}
 
 
-def test_the_next_step_names_the_target_of_the_task(tmp_path, capsys):
+def test_a_pool_carries_the_target_of_the_task(tmp_path, capsys):
     from tests.tasks.rows import musique_row
 
     (tmp_path / "dev.jsonl").write_text(json.dumps(musique_row()) + "\n")
     path = tmp_path / "completions.jsonl"
-    path.write_text(json.dumps({"problem": 0, "completion": "<answer>Lake Vostok</answer>"}) + "\n")
-    assert main(["score", str(path), "--task", "musique", "--data", str(tmp_path / "dev.jsonl")]) == 0
-    output = capsys.readouterr().out
-    assert "--target hop_1=1,hop_2=1,hop_3=1,hop_4=1,answer_f1=3" in output
+    path.write_text(json.dumps({"index": 0, "completion": "<answer>Lake Vostok</answer>"}) + "\n")
+    weights = {**{f"hop_{hop}": pytest.approx(1 / 7) for hop in range(1, 5)}, "answer_f1": pytest.approx(3 / 7)}
+    for name in ("pool.jsonl", "pool.parquet"):
+        pool, out = str(tmp_path / name), str(tmp_path / "out")
+        arguments = ["--task", "musique", "--data", str(tmp_path / "dev.jsonl"), "--out", pool]
+        assert main(["score", str(path), *arguments]) == 0
+        assert read_pool(pool).target == weights
+        capsys.readouterr()
+        for command in (["measure", pool], ["diagnose", pool], ["compare", pool, "--out", out]):
+            assert main([*command, "--json"]) == 0
+            data = json.loads(capsys.readouterr().out)
+            assert data["target"] == weights
+            assert not [note for note in data["notes"] if "states no target" in note]
+            assert main(command) == 0
+            assert "hop_4 0.143, answer_f1 0.429" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -90,9 +101,15 @@ def test_the_next_step_names_the_target_of_the_task(tmp_path, capsys):
         ({"problem": 0}, "completions.jsonl:1: completion must be text, not NoneType"),
         (
             {"problem": 100, "completion": "x"},
-            "completions.jsonl:1: problem must be an id, or an index in 0..99 of the split, not 100",
+            "completions.jsonl:1: problem must be an id of the split, such as '9-4242-0', not 100; for an index",
         ),
-        ({"problem": "x", "completion": "x"}, "problem must be an id, or an index in 0..99 of the split, not 'x'"),
+        ({"problem": "x", "completion": "x"}, "problem must be an id of the split, such as '9-4242-0', not 'x'"),
+        ({"problem": -1, "completion": "x"}, "problem must be an id of the split, such as '9-4242-0', not -1"),
+        ({"problem": 0.5, "completion": "x"}, "problem must be an id of the split, such as '9-4242-0', not 0.5"),
+        ({"index": 100, "completion": "x"}, "index must be an integer in 0..99 of the split, not 100"),
+        ({"index": "0", "completion": "x"}, "index must be an integer in 0..99 of the split, not '0'"),
+        ({"index": -1, "completion": "x"}, "index must be an integer in 0..99 of the split, not -1"),
+        ({"completion": "x"}, "completions.jsonl:1: the row has no problem, an id such as '9-4242-0', and no index"),
         (
             {"problem": 0, "completion": "x", "answers": 0},
             "completions.jsonl:1: answers must be an integer in 1..10000, not 0",

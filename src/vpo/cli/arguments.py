@@ -16,7 +16,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 ROWS = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 POOLS = (
     f"A pool is a {ROWS} file, one row an answer: problem, generation, position, scores, and optionally solved, "
-    "tokens, answer."
+    "tokens, answer, answers, target."
 )
 
 
@@ -95,7 +95,7 @@ def add_answers(options: Options) -> None:
     )
 
 
-def add_target(options: Options, default: str = "equal weights") -> None:
+def add_target(options: Options, default: str) -> None:
     """Add `--target`; `default` says what holds without it."""
     options.add_argument(
         "--target",

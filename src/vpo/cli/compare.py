@@ -15,14 +15,13 @@ def add(commands: Commands) -> None:
         help="compare evaluated runs: a table, and best@k curves",
         description="Compare what `vpo eval` measured of some runs: best@k by answers, by generations and by "
         "tokens, the first answer and one set, diversity, coverage and the share of the oracle, each with its 95% "
-        "interval, the differences paired over problems. Writes a page, and the best@k curves as PNG and SVG. Skips "
-        "incomplete evaluations, and names them.",
+        "interval, the differences paired over problems. Writes a page, and the best@k curves as PNG and SVG.",
     )
     command.add_argument("runs", nargs="+", metavar="RUN", help="a run, a folder that vpo eval wrote, or a pool file")
     add_k(command)
     command.add_argument("--all", action="store_true", help="print every measure, pass@k and all of diversity too")
     add_out(command, "folder for the table, the curves and the page", default="comparison")
-    add_target(command, "the target of the runs")
+    add_target(command, "the target that the runs or pools state")
     add_json(command)
     command.set_defaults(run=run)
 
@@ -31,19 +30,20 @@ def run(options: argparse.Namespace) -> int:
     """Compare runs, draw, and print the table and where the page and the pictures are."""
     from vpo.evaluation.compare import compare
     from vpo.evaluation.comparison_text import comparison_data, comparison_text, short_names
-    from vpo.evaluation.eval_folder import oracle_of, read_complete, scoring_notes, shared_target
+    from vpo.evaluation.eval_folder import oracle_of, read_all, scoring_notes
+    from vpo.evaluation.stated_targets import shared_target
     from vpo.report.curves import curves_of, draw_curves
     from vpo.report.page import write_page
     from vpo.report.page_data import page_data
     from vpo.util.files import write_json, write_text
     from vpo.util.records import command_line
 
-    evaluations, wrong = read_complete(options.runs)
-    target = target_of(options) or shared_target(evaluations)
+    evaluations = read_all(options.runs)
+    given = target_of(options)
+    target, notes = (given, []) if given else shared_target(evaluations)
     oracle = oracle_of(evaluations, target)
     comparison = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
-    notes = [*(f"skipped: {reason}" for reason in wrong), *scoring_notes(evaluations)]
-    comparison = replace(comparison, notes=(*notes, *comparison.notes))
+    comparison = replace(comparison, notes=(*notes, *scoring_notes(evaluations), *comparison.notes))
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
     names = short_names(comparison)

@@ -26,7 +26,7 @@ def add(commands: Commands) -> None:
         epilog=f"{POOLS} A file of ratings has any rows with numbers in them.",
     )
     diagnose.add_argument("pool", metavar="POOL", help="pool file, or with --group-by a file of ratings")
-    add_target(diagnose)
+    add_target(diagnose, "the target that the pool states; else equal weights")
     diagnose.add_argument(
         "--same",
         type=float,
@@ -64,21 +64,31 @@ def run(options: argparse.Namespace) -> int:
     """Diagnose a pool and print the diagnosis."""
     from dataclasses import asdict
 
+    from vpo.evaluation.comparison_text import target_text
     from vpo.evaluation.decompose import decompose
     from vpo.evaluation.decomposition_text import decomposition_text, recommendation
     from vpo.evaluation.diagnose import diagnose
     from vpo.evaluation.diagnosis_text import diagnosis_text
+    from vpo.evaluation.eval_folder import Evaluation
+    from vpo.evaluation.stated_targets import shared_target
 
     pool, ranges = _read(options)
-    target = target_of(options)
+    given = target_of(options)
+    target, notes = (given, []) if given else shared_target([Evaluation(pool, {})])
     sets = decompose(pool, target=target, same=options.same, merge=options.merge, drop=options.drop)
     diagnosis = diagnose(pool, target=target, same=options.same)
     if options.json:
-        more = {"ranges": ranges, "decomposition": {**asdict(sets), "recommendation": recommendation(sets)}}
+        more = {
+            "target": target,
+            "notes": notes,
+            "ranges": ranges,
+            "decomposition": {**asdict(sets), "recommendation": recommendation(sets)},
+        }
         print(as_json({**asdict(diagnosis), **more}))
         return 0
     scaled = [f"scaled to 0..1     {_ranges(ranges)} (by their range in the file)"] if ranges else []
-    print(plain("\n\n".join([*scaled, diagnosis_text(diagnosis), decomposition_text(sets)])))
+    noted = ["\n".join([f"target: {target_text(target)}", *(f"note: {note}" for note in notes)])]
+    print(plain("\n\n".join([*scaled, diagnosis_text(diagnosis), decomposition_text(sets), *noted])))
     return 0
 
 

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print((folder / FACTS).read_text(encoding="utf-8").rstrip())
     else:
-        summary = counts_text(counts, str(folder / POOL), comparison.target)
+        summary = counts_text(counts, str(folder / POOL))
         print(plain(f"{summary}\n\n{comparison_text(comparison)}"))
     return 0
 

@@ -18,17 +18,25 @@ def add(commands: Commands) -> None:
     )
     measure.add_argument("pools", nargs="+", metavar="POOL", help="pool file")
     add_k(measure)
-    add_target(measure)
+    add_target(measure, "the target that the pools state; else equal weights")
     add_json(measure)
     measure.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure pools and print the measures."""
+    from dataclasses import replace
+
     from vpo.evaluation.compare import compare
     from vpo.evaluation.comparison_text import comparison_data, comparison_text
+    from vpo.evaluation.eval_folder import Evaluation
     from vpo.evaluation.pools import read_pool
+    from vpo.evaluation.stated_targets import shared_target
 
-    comparison = compare([read_pool(path) for path in options.pools], target=target_of(options), ks=options.k)
+    pools = [read_pool(path) for path in options.pools]
+    given = target_of(options)
+    target, notes = (given, []) if given else shared_target([Evaluation(pool, {}) for pool in pools])
+    comparison = compare(pools, target=target, ks=options.k)
+    comparison = replace(comparison, notes=(*notes, *comparison.notes))
     print(as_json(comparison_data(comparison)) if options.json else plain(comparison_text(comparison)))
     return 0

@@ -24,8 +24,8 @@ def add(commands: Commands) -> None:
         "score",
         help="turn completions into a pool of scored answers",
         description="Parse and score completions of any model, and write a pool for `vpo measure` and `vpo diagnose`.",
-        epilog="A row of COMPLETIONS is an object with problem (id, or index in the split from 0), completion, and "
-        "optionally generation, tokens, and answers.",
+        epilog="A row of COMPLETIONS is an object with problem (its id; an integer n is the id that is n or ends in n, "
+        "as Mbpp/11) or index (in the split, from 0), completion, and optionally generation, tokens, and answers.",
     )
     score.add_argument("completions", metavar="COMPLETIONS", help=f"file of completions, {ROWS}")
     add_task_option(score, "required")
@@ -51,5 +51,5 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(as_json({**counts.data(), "target": task.target, "pool": out}))
     else:
-        print(plain(counts_text(counts, out, task.target)))
+        print(plain(counts_text(counts, out)))
     return 0

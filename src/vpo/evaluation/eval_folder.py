@@ -86,17 +86,17 @@ def read_facts(folder: Path) -> dict[str, Any]:
     return facts
 
 
-def read_complete(paths: Iterable[str | Path]) -> tuple[list[Evaluation], list[str]]:
-    """Read the evaluations that are complete, with the reason for each other one; refuses paths without any."""
-    complete, reasons = [], []
+def read_all(paths: Iterable[str | Path]) -> list[Evaluation]:
+    """Read evaluations; where some cannot be read, all of those are named: none is left out of a comparison."""
+    evaluations, reasons = [], []
     for path in paths:
         try:
-            complete.append(read_evaluation(path))
+            evaluations.append(read_evaluation(path))
         except InputError as error:
             reasons.append(str(error))
-    if not complete:
+    if reasons:
         raise InputError("; ".join(reasons))
-    return complete, reasons
+    return evaluations
 
 
 def has_own(evaluation: Evaluation, method: str) -> bool:
@@ -116,14 +116,6 @@ def task_of(evaluation: Evaluation) -> Task[Any] | None:
         return get(facts["task"], **facts["task_settings"]) if "task" in facts else None
     except InputError:
         return None
-
-
-def shared_target(evaluations: Sequence[Evaluation]) -> Mapping[str, float] | None:
-    """The weighting that all evaluations report, or None where none does; refuses different ones."""
-    targets = [each.facts["target"] for each in evaluations if "target" in each.facts]
-    if any(each != targets[0] for each in targets):
-        raise InputError("the runs were evaluated under different targets: choose one with --target NAME=W,…")
-    return targets[0] if targets else None
 
 
 def scoring_notes(evaluations: Sequence[Evaluation]) -> list[str]:

@@ -132,4 +132,5 @@ def evaluate(
             UnscoredCompletion(problem, each.text, answers, {"generation": generation, "tokens": each.tokens})
             for (problem, generation), each in zip(generations, completions, strict=True)
         ),
+        target=target,
     )

@@ -70,7 +70,7 @@ class ObjectiveSet:
 
     def _of_problem(self, problem: ProblemPool) -> ProblemPool:
         mixes_DE = np.asarray([[mix.get(name, 0.0) for mix in self.mixes.values()] for name in problem.objectives])
-        return replace(problem, objectives=self.names, scores_nD=problem.scores_nD @ mixes_DE)
+        return replace(problem, objectives=self.names, scores_nD=problem.scores_nD @ mixes_DE, target=None)
 
     def _weight(self, name: str) -> float:
         return 1.0 if self.target is None else self.target.get(name, 0.0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from vpo.core.targets import scaled
 from vpo.util.errors import InputError
 from vpo.util.row_files import Row
 
@@ -61,15 +62,16 @@ def check_row(row: Any) -> Row:
         checked["answers"] = check_integer(row["answers"], "answers", MOST_ANSWERS)
         if checked["position"] > checked["answers"]:
             raise InputError(f"position must lie in 1..{checked['answers']} (answers), not {checked['position']}")
+    if row.get("target") is not None:
+        checked["target"] = _check_target(row["target"], checked["scores"])
     return checked
 
 
 def without_null_scores(row: Row) -> Row:
     """Drop the nulls that a struct column of Parquet has for objectives of other problems."""
-    scores = row.get("scores")
-    if not isinstance(scores, Mapping):
-        return row
-    return {**row, "scores": {name: value for name, value in scores.items() if value is not None}}
+    maps = {field: row[field] for field in ("scores", "target") if isinstance(row.get(field), Mapping)}
+    known = {field: {name: value for name, value in each.items() if value is not None} for field, each in maps.items()}
+    return {**row, **known}
 
 
 def check_integer(value: Any, field: str, most: int = 10**12) -> int:
@@ -94,6 +96,19 @@ def _check_scores(scores: Any) -> dict[str, float]:
         if number is None:
             raise InputError(f"scores[{name!r}] must be a finite number, not {_shown(scores[name])}")
     return {str(name): number for name, number in numbers.items() if number is not None}
+
+
+def _check_target(target: Any, scores: Mapping[str, float]) -> dict[str, float]:
+    """A weighting of all objectives of a row, scaled to sum 1; those that it does not name weigh 0."""
+    if not isinstance(target, Mapping) or not target:
+        raise InputError(f"target must map objectives to weights, not {_shown(target)}")
+    weights = {str(name): _number(value) for name, value in target.items()}
+    for name, weight in weights.items():
+        if name not in scores:
+            raise InputError(f"target names {name!r}, and the objectives of the row are {', '.join(scores)}")
+        if weight is None or weight < 0:
+            raise InputError(f"target[{name!r}] must be a number of 0 or more, not {_shown(target[name])}")
+    return scaled({name: weights.get(name) or 0.0 for name in scores})
 
 
 def _number(value: Any) -> float | None:

@@ -11,6 +11,7 @@ field           meaning
 ``tokens``      optional: tokens of the whole generation, in every row or in none
 ``answer``      optional: the text, or null
 ``answers``     optional: m, how many answers the prompt asked for; else the highest position of the generation
+``target``      optional: w*, objective → weight, in every row or in none: the weighting that the pool is measured under
 ==============  ==========================================================================================
 
 An answer that is missing from a set counts as a row of zeros, whether its row is absent or has zeros, so that pools
@@ -26,6 +27,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from vpo.core.targets import weights_for
 from vpo.core.types import Floats
 from vpo.evaluation.pool_rows import FieldsPresent, check_row, without_null_scores
 from vpo.util.errors import InputError
@@ -48,6 +50,7 @@ class ProblemPool:
         tokens_N: tokens of each generation, or None.
         answers: the texts, None for missing ones, or None if the pool has no texts.
         missing: how many answers had no row.
+        target: w*, of sum 1, that the rows state, or None.
     """
 
     problem: str
@@ -58,6 +61,7 @@ class ProblemPool:
     tokens_N: Floats | None
     answers: tuple[str | None, ...] | None
     missing: int
+    target: Mapping[str, float] | None = None
 
     def scores_of(self, objectives: Sequence[str]) -> Floats:
         """The scores with their columns in an order of objectives, (n, len(objectives)): pools differ in theirs."""
@@ -77,6 +81,17 @@ class Pool:
         """Names of the objectives, or None where they differ between problems."""
         different = {problem.objectives for problem in self.problems.values()}
         return different.pop() if len(different) == 1 else None
+
+    @property
+    def states_target(self) -> bool:
+        """Whether the rows state w*."""
+        return all(problem.target is not None for problem in self.problems.values())
+
+    @cached_property
+    def target(self) -> Mapping[str, float] | None:
+        """The w* that the rows state; None where they state none, or the uniform one for problems that differ."""
+        first = next(iter(self.problems.values())).target
+        return first if all(problem.target == first for problem in self.problems.values()) else None
 
     @cached_property
     def set_size(self) -> int | None:
@@ -102,7 +117,22 @@ def pool_of_rows(path: Path, rows: Iterable[tuple[int, Any]]) -> Pool:
             raise InputError(f"{path}:{line}: {error}") from None
     if not builder.problems:
         raise InputError(f"{path}: a pool must hold 1 or more rows, and this file has none")
-    return Pool(str(path), {name: problem.build() for name, problem in builder.problems.items()})
+    pool = Pool(str(path), {name: problem.build() for name, problem in builder.problems.items()})
+    _check_target(pool)
+    return pool
+
+
+def _check_target(pool: Pool) -> None:
+    """Refuse weightings that differ between problems, unless each is the uniform one."""
+    if pool.target is not None or not pool.states_target:
+        return
+    for problem in pool.problems.values():
+        weights_D = weights_for(problem.target, problem.objectives)
+        if np.ptp(weights_D) > 1e-9:
+            raise InputError(
+                f"{pool.path}: target must be the same in every row, or uniform where problems differ in their "
+                f"objectives; problem {problem.problem!r} has another than the first one"
+            )
 
 
 def write_pool(path: str | Path, rows: Iterable[Row]) -> None:
@@ -110,7 +140,7 @@ def write_pool(path: str | Path, rows: Iterable[Row]) -> None:
 
     Rows that `read_pool` would refuse are refused here, with their number.
     """
-    write_rows(Path(path), _checked_rows(rows), maps=["scores"])
+    write_rows(Path(path), _checked_rows(rows), maps=["scores", "target"])
 
 
 def _checked_rows(rows: Iterable[Row]) -> Iterator[Row]:
@@ -129,7 +159,7 @@ class _PoolBuilder:
 
     def __init__(self) -> None:
         self.problems: dict[str, _ProblemBuilder] = {}
-        self.present = FieldsPresent("solved", "tokens")
+        self.present = FieldsPresent("solved", "tokens", "target")
         self.orders: dict[frozenset[str], tuple[str, ...]] = {}  # objectives → the order in which they came first
 
     def add(self, value: Any, line: int) -> Row:
@@ -138,7 +168,7 @@ class _PoolBuilder:
         self.present.check(row, line)
         if row["problem"] not in self.problems:
             names = self.orders.setdefault(frozenset(row["scores"]), tuple(row["scores"]))
-            self.problems[row["problem"]] = _ProblemBuilder(row["problem"], names)
+            self.problems[row["problem"]] = _ProblemBuilder(row["problem"], names, row.get("target"))
         self.problems[row["problem"]].add(row, line)
         return row
 
@@ -146,9 +176,10 @@ class _PoolBuilder:
 class _ProblemBuilder:
     """The rows of one problem, by generation and position."""
 
-    def __init__(self, problem: str, objectives: tuple[str, ...]) -> None:
+    def __init__(self, problem: str, objectives: tuple[str, ...], target: Mapping[str, float] | None) -> None:
         self.problem = problem
         self.objectives = objectives
+        self.target = target
         self.sets: dict[str, dict[int, Row]] = {}
         self.lines: dict[tuple[str, int], int] = {}
 
@@ -167,6 +198,10 @@ class _ProblemBuilder:
                 f"{self.lines[generation, position]} already"
             )
         earlier = next(iter(answers.values()), row)
+        if row.get("target") != self.target:
+            raise InputError(
+                f"target must be the same in every row of the problem, {self.target}, not {row.get('target')}"
+            )
         for field in ("tokens", "answers"):
             if row.get(field) != earlier.get(field):
                 raise InputError(
@@ -197,4 +232,5 @@ class _ProblemBuilder:
             tokens_N=np.asarray(tokens, dtype=np.float64) if "tokens" in example else None,
             answers=tuple(texts) if any(text is not None for text in texts) else None,
             missing=sum(row is None for row in slots),
+            target=self.target,
         )

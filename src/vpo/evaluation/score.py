@@ -7,7 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from vpo.core.targets import weights_for
 from vpo.evaluation.pool_rows import MOST_ANSWERS, FieldsPresent, check_integer
+from vpo.evaluation.problem_names import ProblemNames
 from vpo.evaluation.scored import ScoredCompletion
 from vpo.tasks import Task, Vector
 from vpo.tasks.answers import duplicates
@@ -40,18 +42,27 @@ def score_file(task: Task[Any], path: str | Path, *, split: str, answers: int) -
 
     Args:
         task: of the problems.
-        path: a file with a row per completion: `problem` (its id, or its index in the split from 0),
-            `completion`, and optionally, in every row or in none, `generation` and `tokens`; and `answers` where it
-            differs between rows.
+        path: a file with a row per completion: `problem`, its id, or `index`, its index in the split (see
+            `vpo.evaluation.problem_names`); `completion`; and optionally, in every row or in none, `generation` and
+            `tokens`; and `answers` where it differs between rows.
         split: of the problems.
         answers: m, the number of answers that a prompt asks for.
     """
     check_integer(answers, "answers", MOST_ANSWERS)
-    return score_completions(task, _read(Path(path), list(task.problems(split)), answers))
+    return score_completions(task, _read(Path(path), ProblemNames(task.problems(split)), answers))
 
 
-def score_completions(task: Task[Any], completions: Iterable[UnscoredCompletion]) -> Iterator[ScoredCompletion]:
-    """Score completions in blocks, as they come, in their order."""
+def score_completions(
+    task: Task[Any], completions: Iterable[UnscoredCompletion], *, target: Mapping[str, float] | None = None
+) -> Iterator[ScoredCompletion]:
+    """Score completions in blocks, as they come, in their order.
+
+    Args:
+        task: of the problems.
+        completions: to score.
+        target: w*, objective → weight, that the rows state; by default the task's.
+    """
+    target = task.target if target is None else target
     for block in in_batches(completions):
         sets = [task.parse(each.text, each.answers) for each in block]
         problems = [each.problem for each in block for _ in range(each.answers)]
@@ -61,7 +72,8 @@ def score_completions(task: Task[Any], completions: Iterable[UnscoredCompletion]
         for completion, parsed in zip(block, sets, strict=True):
             pairs = islice(results, completion.answers)
             known = [(vector, solved) for vector, solved in pairs if vector is not None and solved is not None]
-            yield _scored(task, completion, parsed, known) if len(known) == completion.answers else ScoredCompletion()
+            complete = len(known) == completion.answers
+            yield _scored(task, completion, parsed, known, target) if complete else ScoredCompletion()
 
 
 def _scored(
@@ -69,9 +81,11 @@ def _scored(
     completion: UnscoredCompletion,
     answers: Sequence[str | None],
     results: Sequence[tuple[Vector, bool]],
+    target: Mapping[str, float] | None,
 ) -> ScoredCompletion:
     """Make the rows of a completion from its answers, and the scores of each and whether it solves the problem."""
     names = task.names_of(completion.problem)
+    stated = dict(zip(names, weights_for(target, names).tolist(), strict=True))
     forms = {answer: task.normal_form(answer) for answer in answers if answer is not None}
     rows = tuple(
         {
@@ -81,6 +95,7 @@ def _scored(
             "solved": solved,
             "answer": None if answer is None else storable(answer),
             "answers": completion.answers,
+            "target": stated,
             **completion.fields,
         }
         for position, (answer, (vector, solved)) in enumerate(zip(answers, results, strict=True), start=1)
@@ -93,9 +108,8 @@ def _scored(
     )
 
 
-def _read(path: Path, problems: Sequence[Any], answers: int) -> Iterator[UnscoredCompletion]:
+def _read(path: Path, names: ProblemNames, answers: int) -> Iterator[UnscoredCompletion]:
     """Read a file of completions, refusing the first row that is wrong, with its line."""
-    by_id = {problem.id: problem for problem in problems}
     present = FieldsPresent("generation", "tokens")
     seen: Counter[str] = Counter()
     for line, row in progress(read_rows(path), f"scoring {path}"):
@@ -104,7 +118,7 @@ def _read(path: Path, problems: Sequence[Any], answers: int) -> Iterator[Unscore
                 raise InputError("a row must be an object with problem and completion")
             row = {name: value for name, value in row.items() if value is not None}
             present.check(row, line)
-            problem, text = _problem(row.get("problem"), problems, by_id), row.get("completion")
+            problem, text = names.find(row), row.get("completion")
             if not isinstance(text, str):
                 raise InputError(f"completion must be text, not {type(text).__name__}")
             fields = {"generation": row.get("generation", seen[problem.id])}
@@ -119,12 +133,3 @@ def _read(path: Path, problems: Sequence[Any], answers: int) -> Iterator[Unscore
         yield UnscoredCompletion(problem, text, count, fields)
     if not seen:
         raise InputError(f"{path}: the file must hold 1 or more completions, and has none")
-
-
-def _problem(name: Any, problems: Sequence[Any], by_id: Mapping[str, Any]) -> Any:
-    """Look up a problem by its id or its index in the split."""
-    if isinstance(name, str) and name in by_id:
-        return by_id[name]
-    if isinstance(name, int) and not isinstance(name, bool) and 0 <= name < len(problems):
-        return problems[name]
-    raise InputError(f"problem must be an id, or an index in 0..{len(problems) - 1} of the split, not {name!r}")

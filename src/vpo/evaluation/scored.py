@@ -1,7 +1,7 @@
 """Scored completions: written as a pool, and counted."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,7 @@ def write_scored(path: str | Path, completions: Iterable[ScoredCompletion]) -> S
     return counts
 
 
-def counts_text(counts: ScoreCounts, pool: str, target: Mapping[str, float] | None) -> str:
+def counts_text(counts: ScoreCounts, pool: str) -> str:
     """The counts in a sentence, the mean of each objective, and the command that measures the pool."""
     data = counts.data()
     rows = [[f"  {name}", f"{mean:.3f}"] for name, mean in data["mean"].items()]
@@ -102,15 +102,6 @@ def counts_text(counts: ScoreCounts, pool: str, target: Mapping[str, float] | No
             f"{data['readable']:.1%} readable, {data['repeated']:.1%} repeat an earlier one of their set, "
             f"{data['solved']:.1%} solve the problem",
             *aligned(rows),
-            f"wrote {pool}; next: vpo measure {pool}{_target_option(target)}",
+            f"wrote {pool}; next: vpo measure {pool}",
         ]
     )
-
-
-def _target_option(target: Mapping[str, float] | None) -> str:
-    """The option that states a target, its smallest weight as 1; nothing for the uniform one, the default."""
-    if target is None or max(target.values()) - min(target.values()) < 1e-9:
-        return ""
-    smallest = min(filter(None, target.values()))
-    ratios = ",".join(f"{name}={weight / smallest:.6g}" for name, weight in target.items() if weight > 0)
-    return f" --target {ratios}"

@@ -108,7 +108,9 @@ def _write_parquet(path: str, rows: list[Row], maps: Sequence[str]) -> None:
         values: list[Any] = [row.get(name) for row in rows]
         # A map keeps the names of each row; a struct, the default, would fill those of other rows with nulls.
         kind = pyarrow.map_(pyarrow.string(), pyarrow.float64()) if name in maps else None
-        columns[name] = pyarrow.array([list(value.items()) for value in values] if kind else values, type=kind)
+        columns[name] = pyarrow.array(
+            [value and list(value.items()) for value in values] if kind else values, type=kind
+        )
     parquet.write_table(pyarrow.table(columns), path)
 
 
