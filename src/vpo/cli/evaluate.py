@@ -27,7 +27,8 @@ def add(commands: Commands) -> None:
         "eval",
         help="sample answers from a model, score and measure them",
         description="Sample a pool of answers to the problems of a task from a model, score each one, print best@k, "
-        "pass@k and diversity, and write pool.parquet and eval.json.",
+        "pass@k and diversity, and write pool.parquet and eval.json. Repeat the command to continue an evaluation that "
+        "was interrupted or killed: it ends as if it had not been; on a CPU, bit for bit.",
         epilog="Compare several evaluations with `vpo compare`.",
     )
     add_model(command)
@@ -36,7 +37,9 @@ def add(commands: Commands) -> None:
     add_fields(command, EvalConfig, ("split", "problems", "pool", "answers", "max_tokens"))
     add_fields(command, Sampling, ("temperature", "top_p", "batch", "seed", "thinking"))
     add_out(command, "folder of the evaluation", shown="the run itself; else runs/TASK-MODEL")
-    command.add_argument("--overwrite", action="store_true", help="replace the evaluation in that folder")
+    command.add_argument(
+        "--overwrite", action="store_true", help="replace the evaluation in that folder, complete or not"
+    )
     add_target(command, "as the model was trained; else the task's")
     add_json(command)
     command.set_defaults(run=run)

@@ -1,6 +1,7 @@
 """The folder of an evaluation, which may be that of a run: a pool of answers, how it was sampled, and its measures.
 
 ``pool.parquet`` has the answers. ``eval.json`` has the rest; it is written last, so an evaluation with it is complete.
+Until then ``eval.partial`` has what was sampled and scored so far (`vpo.evaluation.eval_log`).
 """
 
 import json
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.core.targets import weights_for
+from vpo.evaluation.eval_log import EvalLog
 from vpo.evaluation.pools import Pool, read_pool
 from vpo.models.run_folder import RunFolder, is_run
 from vpo.tasks import Task, find, get
@@ -41,8 +43,9 @@ class Evaluation:
 
 
 def check_free(folder: Path, *, overwrite: bool) -> None:
-    """Refuse a folder that has an evaluation."""
-    if any((folder / name).exists() for name in (FACTS, POOL)) and not overwrite:
+    """Refuse a folder that has an evaluation; one that is not complete may be continued."""
+    complete = (folder / FACTS).exists() or ((folder / POOL).exists() and not EvalLog(folder).started)
+    if complete and not overwrite:
         raise InputError(
             f"{folder} has an evaluation: choose another folder with --out, or replace it with --overwrite"
         )
@@ -70,6 +73,8 @@ def read_evaluation(path: str | Path) -> Evaluation:
     if is_run(path) and not RunFolder(path).finished:
         raise InputError(f"{path}: the run is not finished: resume it with `vpo train --resume {path}`")
     if not (path / FACTS).is_file():
+        if command := EvalLog(path).command():
+            raise InputError(f"{path}: the evaluation is not finished: continue it with `{command}`")
         raise InputError(f"{path} has no evaluation: make one with `vpo eval {path}`")
     return Evaluation(read_pool(path / POOL), read_facts(path), path)
 

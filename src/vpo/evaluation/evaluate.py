@@ -1,7 +1,10 @@
 """From a policy and problems to a pool: sample completions, score their answers, measure the pool, write it."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +13,24 @@ from vpo.core.targets import weights_for
 from vpo.evaluation.compare import Comparison, compare
 from vpo.evaluation.comparison_text import comparison_data
 from vpo.evaluation.eval_folder import Evaluation, check_free, new_pool_path, oracle_of, write_facts
+from vpo.evaluation.eval_log import EvalLog
+from vpo.evaluation.fingerprints import sampled_with, scored_with
 from vpo.evaluation.pools import read_pool
 from vpo.evaluation.score import UnscoredCompletion, score_completions
 from vpo.evaluation.scored import ScoreCounts, ScoredCompletion, write_scored
-from vpo.models.generate import Sampling, complete
+from vpo.models.generate import Completion, Sampling, complete_batches
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
 from vpo.models.prompt_format import MAX_TOKENS
-from vpo.tasks import Task
+from vpo.tasks import Message, Task
+from vpo.tasks.batches import in_batches
 from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
-from vpo.util.files import disk_full
+from vpo.util.files import disk_full, locked
 from vpo.util.records import command_line
 from vpo.util.settings import check_settings, setting
+
+CONTINUE = "repeat the command to continue"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,30 +58,21 @@ class EvalConfig:
 
 
 def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) -> tuple[Comparison, ScoreCounts]:
-    """Evaluate a model, and write the pool and its measures into a folder."""
+    """Evaluate a model, and write the pool and its measures into a folder.
+
+    An evaluation that was interrupted there is continued: it ends with the pool of one that was not. One with other
+    settings is refused, or with `overwrite` replaced.
+    """
     check_free(folder, overwrite=overwrite)
     located = locate(config.model, config.task, config.task_settings)
     model = located.resolve(answers=config.answers, max_tokens=config.max_tokens)
     task = model.task
+    check_pool_size(config.pool, model.answers)
     problems = task.problems(config.split, count=config.problems)
     sampling = Sampling(max_new_tokens=model.max_tokens * model.answers, **config.sampling)
     target = config.target or model.format.target or task.target
     for problem in problems:
         weights_for(target, task.names_of(problem), f"problem {problem.id!r}")  # refuses objectives that it lacks
-    scored = evaluate(
-        load(model.path),
-        task,
-        problems,
-        answers=model.answers,
-        pool=config.pool,
-        sampling=sampling,
-        target=target,
-        target_in_prompt=model.format.target_in_prompt,
-    )
-    with disk_full(folder, hint="free disk space, and evaluate again"):
-        path = new_pool_path(folder)
-        counts = write_scored(path, scored)
-    pool = read_pool(path)
     facts = {
         "command": command_line(),
         "model": config.model,
@@ -84,13 +83,59 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
         "answers_per_generation": model.answers,
         "sampling": asdict(sampling),
         **scoring_note(task),
-        **counts.data(),
-        "target": target,
     }
-    oracle = oracle_of([Evaluation(pool, facts)], target)
-    comparison = compare([pool], target=target, oracle=oracle)
-    write_facts(folder, {**facts, **comparison_data(comparison)})
+    settings = {
+        **{name: facts[name] for name in ("task", "task_settings", "split", "problems")},
+        **{"model": model.path, "answers": model.answers, "pool": config.pool, "target": target},
+        **asdict(sampling),
+    }
+    log = EvalLog(folder)
+    if not overwrite:
+        log.check(settings)  # before the model is loaded
+    policy = load(model.path)
+    prompted: dict[str, Any] = {
+        "answers": model.answers,
+        "target": target,
+        "target_in_prompt": model.format.target_in_prompt,
+    }
+    prompts = _prompts(task, problems, **prompted)
+    with disk_full(folder, hint=f"free some space, then {CONTINUE}"), _locked(folder):
+        check_free(folder, overwrite=overwrite)  # another process may have written one meanwhile
+        log.start(
+            settings | sampled_with(policy, prompts, thinking=sampling.thinking),
+            scoring_note(task) | scored_with(located.task, problems),
+            overwrite=overwrite,
+        )
+        try:
+            scored = list(evaluate(policy, task, problems, **prompted, pool=config.pool, sampling=sampling, log=log))
+        except KeyboardInterrupt:
+            print(f"\nvpo: {CONTINUE}", file=sys.stderr)
+            raise
+        if not any(each.rows for each in scored):
+            log.forget_scores()  # write_scored refuses them: the scorer is to be mended, and all scored again
+        path = new_pool_path(folder)
+        counts = write_scored(path, scored)
+        pool = read_pool(path)
+        facts |= {**counts.data(), "target": target}
+        comparison = compare([pool], target=target, oracle=oracle_of([Evaluation(pool, facts)], target))
+        write_facts(folder, {**facts, **comparison_data(comparison)})
+        log.discard()
     return comparison, counts
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Make the folder, and lock it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder, "evaluating into this folder"):
+        yield
+
+
+def check_pool_size(pool: int, answers: int) -> None:
+    """Refuse a pool that does not consist of whole generations."""
+    as_integer(answers, "answers", 1)
+    if as_integer(pool, "pool", 1) % answers:
+        raise InputError(f"pool must be a multiple of the {answers} answers of a generation, not {pool}")
 
 
 def evaluate(
@@ -103,8 +148,9 @@ def evaluate(
     sampling: Sampling,
     target: Mapping[str, float] | None = None,
     target_in_prompt: bool = False,
+    log: EvalLog | None = None,
 ) -> Iterator[ScoredCompletion]:
-    """Sample and score completions, problem by problem, while they are read.
+    """Sample completions, then score them, problem by problem, while they are read.
 
     Args:
         policy: to sample from.
@@ -115,22 +161,58 @@ def evaluate(
         sampling: of the completions.
         target: w*, objective → weight.
         target_in_prompt: whether prompts state the target, for a policy that was trained with it in its prompts.
+        log: what it holds is neither sampled nor scored again; what is new is added to it.
     """
-    as_integer(answers, "answers", 1)
-    if as_integer(pool, "pool", 1) % answers:
-        raise InputError(f"pool must be a multiple of the {answers} answers of a generation, not {pool}")
-    generations = [(problem, generation) for problem in problems for generation in range(pool // answers)]
+    check_pool_size(pool, answers)
+    generations = [(index, number) for index in range(len(problems)) for number in range(pool // answers)]
+    prompts = _prompts(task, problems, answers=answers, target=target, target_in_prompt=target_in_prompt)
+    completions = _sample(policy, [prompts[index] for index, _ in generations], sampling, log)
+    unscored = [
+        UnscoredCompletion(problems[index], each.text, answers, {"generation": number, "tokens": each.tokens})
+        for (index, number), each in zip(generations, completions, strict=True)
+    ]
+    return _score(task, unscored, target, log)
 
-    def prompt(problem: Any) -> Any:
-        stated = weights_for(target, task.names_of(problem)).tolist() if target_in_prompt else None
-        return task.ask(problem, answers, stated)
 
-    completions = complete(policy, [prompt(problem) for problem, _ in generations], sampling)
-    return score_completions(
-        task,
-        (
-            UnscoredCompletion(problem, each.text, answers, {"generation": generation, "tokens": each.tokens})
-            for (problem, generation), each in zip(generations, completions, strict=True)
-        ),
-        target=target,
-    )
+def _prompts(
+    task: Task[Any],
+    problems: Sequence[Any],
+    *,
+    answers: int,
+    target: Mapping[str, float] | None,
+    target_in_prompt: bool,
+) -> list[list[Message]]:
+    def stated(problem: Any) -> list[float] | None:
+        return weights_for(target, task.names_of(problem)).tolist() if target_in_prompt else None
+
+    return [task.ask(problem, answers, stated(problem)) for problem in problems]
+
+
+def _sample(
+    policy: Policy, prompts: Sequence[Sequence[Message]], sampling: Sampling, log: EvalLog | None
+) -> list[Completion]:
+    """A completion for each prompt; logged, batch by batch."""
+    batches = log.completions() if log else []
+    for batch in complete_batches(policy, prompts, sampling, first=len(batches)):
+        if log:
+            log.add_completions(batch)
+        batches.append(batch)
+    completions = {index: each for batch in batches for index, each in batch.items()}
+    if completions.keys() != set(range(len(prompts))):
+        raise InputError(f"{log and log.folder} holds completions of other prompts: discard them with --overwrite")
+    return [completions[index] for index in range(len(prompts))]
+
+
+def _score(
+    task: Task[Any],
+    completions: Sequence[UnscoredCompletion],
+    target: Mapping[str, float] | None,
+    log: EvalLog | None,
+) -> Iterator[ScoredCompletion]:
+    """Completions with their scores, in order; logged, batch by batch."""
+    logged = list(chain.from_iterable(log.scored())) if log else []
+    yield from logged
+    for batch in in_batches(score_completions(task, completions[len(logged) :], target=target)):
+        if log:
+            log.add_scored(batch)
+        yield from batch

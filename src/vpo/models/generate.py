@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from vpo.models import transformers_private
@@ -63,6 +64,27 @@ def complete(
         avoided: continuations to avoid: no completion begins with the first token of its own; "" avoids nothing.
         quiet: whether to show no progress bar.
     """
+    completions: dict[int, Completion] = {}
+    for batch in complete_batches(policy, prompts, sampling, prefixes, avoided, quiet=quiet):
+        completions.update(batch)
+    return [completions[index] for index in range(len(prompts))]
+
+
+def complete_batches(
+    policy: Policy,
+    prompts: Sequence[Sequence[dict[str, str]]],
+    sampling: Sampling,
+    prefixes: Sequence[str] | None = None,
+    avoided: Sequence[str] | None = None,
+    *,
+    first: int = 0,
+    quiet: bool = False,
+) -> Iterator[dict[int, Completion]]:
+    """As `complete`, batch by batch: each yields its completions by the index of their prompt.
+
+    Each batch has a seed of its own, so its completions do not depend on whether those before it were sampled in the
+    same process. `first` is the number of the first batch to sample, from 0.
+    """
     import torch
 
     texts = render_prompts(policy.tokenizer, prompts, prefixes, thinking=sampling.thinking)
@@ -70,10 +92,10 @@ def complete(
         _first_token(policy.tokenizer, text, further)
         for text, further in zip(texts, avoided or [""] * len(texts), strict=True)
     ]
-    batches = _batches(texts, sampling.batch)
-    completions: dict[int, Completion] = {}
-    torch.manual_seed(sampling.seed)
-    for batch in batches if quiet else progress(batches, "generating", len(batches)):
+    batches = list(enumerate(_batches(texts, sampling.batch)))[first:]
+    for number, batch in batches if quiet else progress(batches, "generating", len(batches)):
+        torch.manual_seed(_batch_seed(sampling.seed, number))
+        completions: dict[int, Completion] = {}
         parts = [batch]  # of the batch, in order, that are still to be sampled
         while parts:
             part = parts.pop(0)
@@ -91,7 +113,12 @@ def complete(
                 parts[:0] = [part[:half], part[half:]]
             else:
                 completions.update(zip(indices, sampled, strict=True))
-    return [completions[index] for index in range(len(texts))]
+        yield completions
+
+
+def _batch_seed(seed: int, number: int) -> int:
+    """The seed of a batch: that of the sampling for the first one, and one that follows from both for the others."""
+    return seed if number == 0 else Random(f"{seed} {number}").getrandbits(63)
 
 
 def render_prompts(

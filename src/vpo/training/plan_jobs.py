@@ -111,4 +111,4 @@ def evaluate_missing(plan: Plan, model: str, folders: Sequence[Path], split: str
             pool=plan.pool,
             sampling={"seed": seed},
         )
-        evaluate_into(folder, config, overwrite=True)  # a folder without FACTS may hold half an evaluation
+        evaluate_into(folder, config, overwrite=True)  # continues a partial one with these settings

@@ -10,6 +10,7 @@
 ``model/``             the trained model in Hugging Face's format, with its prompt format in ``vpo.json``
 ``eval.json``          the results of ``vpo eval``
 ``pool.parquet``       the answers that it sampled
+``eval.partial/``      what it has sampled and scored so far, while it runs
 =====================  ===============================================================================================
 
 A run is finished when ``model/`` exists. Files and folders appear complete or not at all, except for the two logs: they

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -73,13 +73,21 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def append_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Append rows to a JSONL file in one write, so that a killed process leaves complete lines."""
+def append_rows(path: Path, rows: Iterable[Any], *, sync: bool = False) -> None:
+    """Append rows to a JSONL file in one write, so that a killed process leaves complete lines.
+
+    Args:
+        path: of the file, which need not exist.
+        rows: as JSON-like data.
+        sync: return only when the rows are on the disk, so that they survive a crash of the machine.
+    """
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     left = memoryview(text.encode("utf-8", "backslashreplace"))
     with open(path, "ab", buffering=0) as file:
         while left:  # a disk that fills up writes only a part
             left = left[file.write(left) :]
+        if sync:
+            os.fsync(file.fileno())
 
 
 def load_module(path: str | Path, name: str) -> ModuleType:

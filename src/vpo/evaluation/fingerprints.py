@@ -1,0 +1,47 @@
+"""Hashes of what completions and scores follow from beside the settings: weights, prompts, problems, a task's file."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from vpo.models.generate import render_prompts
+from vpo.models.policy import Policy
+from vpo.rewards.scoring_model import weights_hash
+from vpo.tasks import Message
+
+
+def sampled_with(policy: Policy, prompts: Sequence[Sequence[Message]], *, thinking: bool) -> dict[str, str]:
+    """Of a policy and its prompts, as the tokens that the policy reads."""
+    texts = render_prompts(policy.tokenizer, prompts, None, thinking=thinking)
+    tokens = policy.tokenizer(texts, add_special_tokens=False)["input_ids"]
+    return {
+        "precision": str(policy.model.dtype).removeprefix("torch."),
+        "weights": weights_hash(policy.model),
+        "prompts": _hash(tokens),
+    }
+
+
+def scored_with(task: str, problems: Sequence[Any]) -> dict[str, str]:
+    """Of problems, and of the file that defines their task where it is one of the user's."""
+    fields = [asdict(problem) if is_dataclass(problem) else problem.id for problem in problems]  # type: ignore[arg-type]
+    try:
+        hashes = {"problems": _hash(fields)}
+    except TypeError:  # fields that are not plain data
+        hashes = {"problems": _hash([problem.id for problem in problems])}
+    if task.endswith(".py"):
+        hashes["task_file"] = hashlib.sha256(Path(task).read_bytes()).hexdigest()
+    return hashes
+
+
+def _hash(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True, default=_sorted).encode()).hexdigest()
+
+
+def _sorted(value: Any) -> list[Any]:
+    """A set as a list; sets have another order in every process."""
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=repr)
+    raise TypeError
