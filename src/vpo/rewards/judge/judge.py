@@ -102,9 +102,9 @@ class Judge:
                 judgements |= known
                 with self._lock:
                     self.cached += len(known)
-                claimed = cache.claim(missing.keys() - known.keys())
+                claimed = cache.claim([key for key in missing if key not in known])
                 if claimed:
-                    requests = [prompt for key, prompt in missing.items() if key in set(claimed)]
+                    requests = [prompts[key] for key in claimed]
                     judgements |= self.client.send(requests, deadline, save=lambda new: _save(new, prompts, cache))
                 elif len(known) < len(missing):  # another call is requesting the others
                     if time.monotonic() >= deadline:
