@@ -183,11 +183,38 @@ def test_a_budget_ends_a_case(unit, most, tmp_path):
     result = search_into(tmp_path / "a", replace(SMALL, budget={unit: most}, targets=("gold=1,diamond=1",), problems=2))
     unsolved = ~np.isfinite(result.solved_at[unit])
     assert unsolved.any()
-    assert (result.spent[unit][unsolved] >= most).all()  # an iteration that is begun is finished
-    assert (result.spent[unit] < most + 130).all()
+    assert (result.spent[unit][unsolved] == most).all()
+    assert (result.spent[unit] <= most).all()
     assert result.spent["iterations"].max() < 5
     with pytest.raises(ValueError, match=r"holds another search \(it differs in budget\)"):
         search_into(tmp_path / "a", replace(SMALL, targets=("gold=1,diamond=1",), problems=2))
+
+
+def unsolvable(folder):
+    """A goal that no answer reaches."""
+    (folder / "goal.py").write_text("def never(answer, scores, problem):\n    return 0.5\n")
+    return {"targets": (), "rewards": (f"{folder}/goal.py:never",)}
+
+
+@pytest.mark.parametrize("strategy", ["best_of_n", "evolve"])
+@pytest.mark.parametrize(("answers", "unit", "most"), [(3, "answers", 10), (1, "answers", 10), (1, "generations", 4)])
+def test_a_budget_is_exact_also_where_it_ends_within_an_iteration(strategy, answers, unit, most, tmp_path):
+    config = replace(SMALL, strategy=strategy, answers=answers, budget={unit: most}, problems=2)
+    config = replace(config, **unsolvable(tmp_path))
+    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
+    assert search_into(whole, config).spent[unit].tolist() == [most] * 2
+    search_into(resumed, replace(config, iterations=1))
+    assert search_into(resumed, config).spent[unit].tolist() == [most] * 2
+    same(whole, resumed)
+    counted = {"answers": len(lines(whole, CANDIDATES)), "generations": len(lines(whole, GENERATIONS))}
+    assert counted[unit] == most * 2
+
+
+@pytest.mark.parametrize(("answers", "most"), [(3, 40), (1, 7)])
+def test_a_budget_in_tokens_caps_the_last_generations(answers, most, tmp_path):
+    config = replace(SMALL, answers=answers, budget={"tokens": most}, iterations=40)
+    result = search_into(tmp_path / "a", replace(config, **unsolvable(tmp_path)))
+    assert result.spent["tokens"].tolist() == [most] * 4
 
 
 def test_a_policy_that_writes_no_answers_is_recorded(tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ def add(commands: Commands) -> None:
         command,
         "--budget",
         "UNIT=N",
-        "the most answers, generations or tokens for each problem and goal",
+        "spend at most so many answers, generations or tokens on each problem and goal",
         assignment,
     )
     command.add_argument("--no-baseline", action="store_true", help="do not run best_of_n beside another strategy")

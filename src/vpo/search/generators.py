@@ -9,6 +9,7 @@ from vpo.models.policy import Policy
 from vpo.search.operators import GenerationRequest
 from vpo.util.endpoint import Client, Endpoint, Reply
 from vpo.util.errors import InputError
+from vpo.util.grouping import group_by
 from vpo.util.packages import require
 from vpo.util.retries import RequestError, retry
 
@@ -54,11 +55,19 @@ class TransformersGenerator:
         self.policy, self.sampling = policy, sampling
 
     def generate(self, requests: Sequence[GenerationRequest], seed: int) -> list[Generation]:
-        """The completions depend on the requests and the seed alone."""
+        """The completions depend on the requests and the seed alone. Those with an equal token budget are one batch."""
+        by_length = group_by(range(len(requests)), lambda index: _length(requests[index], self.sampling))
+        made: dict[int, Generation] = {}
+        for number, (length, indices) in enumerate(by_length.items()):
+            sampling = replace(self.sampling, seed=seed + number, max_new_tokens=length)
+            made.update(zip(indices, self._complete([requests[index] for index in indices], sampling), strict=True))
+        return [made[index] for index in range(len(requests))]
+
+    def _complete(self, requests: Sequence[GenerationRequest], sampling: Sampling) -> list[Generation]:
         completions = complete(
             self.policy,
             [request.messages for request in requests],
-            replace(self.sampling, seed=seed),
+            sampling,
             [request.prefix for request in requests],
             [request.avoided for request in requests],
             quiet=True,
@@ -93,10 +102,10 @@ class VllmGenerator:
             self.vllm.SamplingParams(
                 temperature=self.sampling.temperature,
                 top_p=self.sampling.top_p,
-                max_tokens=self.sampling.max_new_tokens,
+                max_tokens=_length(request, self.sampling),
                 seed=seed + index,
             )
-            for index in range(len(requests))
+            for index, request in enumerate(requests)
         ]
         outputs = [each.outputs[0] for each in self.model.generate(prompts, parameters, use_tqdm=False)]
         return [
@@ -154,7 +163,7 @@ class EndpointGenerator:
                 request.messages,
                 temperature=self.sampling.temperature,
                 top_p=self.sampling.top_p,
-                max_tokens=self.sampling.max_new_tokens,
+                max_tokens=_length(request, self.sampling),
                 seed=seed,
             )
 
@@ -165,3 +174,8 @@ class EndpointGenerator:
             except RequestError as error:  # of the network, the server or the reply
                 return Generation("", 0, str(error))
         return Generation(reply.text, reply.completion_tokens)
+
+
+def _length(request: GenerationRequest, sampling: Sampling) -> int:
+    """The token budget of a completion."""
+    return sampling.max_new_tokens if request.max_tokens is None else request.max_tokens

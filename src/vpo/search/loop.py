@@ -5,10 +5,12 @@ makes a resumed search the same as one that was never interrupted.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from random import Random
 from typing import Any
 
+from vpo.models.generate import Sampling
+from vpo.search.budgets import BUDGETS, Allowance, check_budget
 from vpo.search.candidates import Candidate, Move, SearchProblem
 from vpo.search.generators import Generator
 from vpo.search.log import Log
@@ -20,8 +22,6 @@ from vpo.tasks import Task
 from vpo.util.errors import InputError
 from vpo.util.grouping import group_by
 
-BUDGETS = ("answers", "generations", "tokens")
-
 
 @dataclass(frozen=True, kw_only=True)
 class LoopConfig:
@@ -29,9 +29,10 @@ class LoopConfig:
 
     Attributes:
         iterations: at most, for each search problem.
-        budget: the most answers, generations or tokens for each search problem; a started iteration is completed.
+        budget: the most answers, generations or tokens for each search problem.
         answers: m, per generation.
         per_iteration: answers per iteration, in as many generations as that takes.
+        max_tokens: per generation.
         target_in_prompt: whether the prompt states the weights of the goal, as the policy was trained.
         seed: of all randomness.
     """
@@ -40,19 +41,16 @@ class LoopConfig:
     budget: Mapping[str, int] = field(default_factory=dict)
     answers: int = 1
     per_iteration: int = 3
+    max_tokens: int = Sampling.max_new_tokens
     target_in_prompt: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for name in ("iterations", "answers", "per_iteration"):
+        for name in ("iterations", "answers", "per_iteration", "max_tokens"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be 1 or more, not {getattr(self, name)}")
-        for unit, most in self.budget.items():
-            if unit not in BUDGETS:
-                raise InputError(f"budget is counted in {', '.join(BUDGETS)}, not in {unit!r}")
-            if most < 1:
-                raise InputError(f"budget of {unit} must be 1 or more, not {most}")
+        check_budget(self.budget)
         if self.per_iteration % self.answers:
             raise InputError(
                 f"per_iteration must be a multiple of the {self.answers} answers of a generation, not "
@@ -105,21 +103,20 @@ class Search:
             self._tell(rows)
             yield len(self.solved)
 
-    def _is_open(self, name: str) -> bool:
-        """Whether a search problem is neither solved nor out of budget."""
-        within_budget = all(self.spent[name][unit] < most for unit, most in self.config.budget.items())
-        return name not in self.solved and within_budget
-
     def _generate(self, iteration: int) -> list[dict[str, Any]]:
         """Generate for all open problems in one batch, and log it. Returns the log rows; none where all are closed."""
         requests: list[GenerationRequest] = []
         rows: list[dict[str, Any]] = []
         for problem in self.problems.values():
-            if not self._is_open(problem.name):
+            allowance = Allowance(self.config.budget, self.spent[problem.name])
+            if problem.name in self.solved or allowance.is_spent:
                 continue
             first = len(self.candidates[problem.name])
             for move, request in self._requests(problem, iteration):
-                requests.append(request)
+                if allowance.is_spent:
+                    break
+                answers, tokens = allowance.reserve(self.config.answers - request.known, self.config.max_tokens)
+                requests.append(replace(request, max_tokens=tokens))
                 rows.append(
                     {
                         "number": self._generations + len(rows),
@@ -128,10 +125,11 @@ class Search:
                         "operator": move.operator,
                         "parent": None if move.parent is None else move.parent.number,
                         "known": request.known,
+                        "answers": answers,  # that count, from the first that is not known
                         "first": first,  # number of its first candidate
                     }
                 )
-                first += self.config.answers - request.known
+                first += answers
         if not rows:
             return []
         seed = Random(f"{self.config.seed} {iteration}").getrandbits(31)
@@ -157,16 +155,23 @@ class Search:
                 self._record(row, ScoredGeneration(number, failure=row["failure"]))
             else:
                 problem = self.problems[row["case"]]
-                answers, known = self.config.answers, row["known"]
                 requests.append(
-                    ScoringRequest(number, problem.problem.id, problem.goal.name, row["text"], answers, known)
+                    ScoringRequest(
+                        number,
+                        problem.problem.id,
+                        problem.goal.name,
+                        row["text"],
+                        self.config.answers,
+                        row["known"],
+                        self._count(row),
+                    )
                 )
         for result in self.pool.score(requests):
             self._record(unscored[result.number], result)
 
     def _record(self, row: Mapping[str, Any], result: ScoredGeneration) -> None:
         """Log the candidates of a generation."""
-        count = self.config.answers - row["known"]
+        count = self._count(row)
         answers = result.answers if result.failure is None else [ScoredAnswer(None, failure=result.failure)] * count
         candidates = [
             {
@@ -188,10 +193,15 @@ class Search:
         for row in rows:
             spent = self.spent[row["case"]]
             spent["generations"] += 1
-            spent["answers"] += self.config.answers - row["known"]
+            spent["answers"] += self._count(row)
             if row["tokens"] is None and "tokens" in self.config.budget:
                 raise InputError("a budget in tokens needs an endpoint that counts them, and this one does not")
             spent["tokens"] += row["tokens"] or 0
+
+    def _count(self, row: Mapping[str, Any]) -> int:
+        """How many answers of a generation count; logs of earlier versions do not say."""
+        count: int = row.get("answers", self.config.answers - row["known"])
+        return count
 
     def _tell(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Pass the candidates of an iteration to the strategies, in the order in which they were requested."""

@@ -27,12 +27,14 @@ class GenerationRequest:
         prefix: the beginning of the completion.
         known: how many whole answers the prefix holds.
         avoided: a continuation whose first token is forbidden.
+        max_tokens: of the completion; None for as many as the generator samples.
     """
 
     messages: list[Message]
     prefix: str = ""
     known: int = 0
     avoided: str = ""
+    max_tokens: int | None = None
 
 
 def check_operators(operators: Mapping[str, float], answers: int, unsupported: Mapping[str, str]) -> dict[str, float]:

@@ -24,6 +24,7 @@ class ScoringRequest:
         text: the completion, or an answer that was cut out of one.
         answers: how many the completion was asked for; 0 where `text` is an answer already.
         known: how many of them stood in the prefix of the completion, and are not scored.
+        count: how many after those are scored; None for all.
     """
 
     number: int
@@ -32,6 +33,7 @@ class ScoringRequest:
     text: str
     answers: int
     known: int = 0
+    count: int | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class GoalScorer:
     def score(self, request: ScoringRequest) -> ScoredGeneration:
         """Whatever the code of a user raises becomes a failure of the answer, or of the generation."""
         try:
-            answers = self._answers(request)[request.known :]
+            answers = self._answers(request)[request.known :][: request.count]
             scored = tuple(self._score_answer(request, answer) for answer in answers)
             return ScoredGeneration(request.number, scored)
         except (Exception, SystemExit) as error:

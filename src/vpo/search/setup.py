@@ -117,6 +117,7 @@ def prepare(config: SearchConfig) -> SearchSetup:
             budget=config.budget,
             answers=model.answers,
             per_iteration=config.per_iteration,
+            max_tokens=model.max_tokens * model.answers,
             target_in_prompt=model.format.target_in_prompt,
             seed=config.seed,
         ),

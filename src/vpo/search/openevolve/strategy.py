@@ -146,9 +146,11 @@ def log_rows(
                     "case": project.problem.name,
                     "parent": candidate_numbers.get(child["parent"]),
                     "first": len(candidates),
+                    "answers": 0,
                     **_generation_fields(child),
                 }
             )
+        generations[-1]["answers"] += 1
         if child["id"]:
             candidate_numbers[child["id"]] = len(candidates)
         candidates.append(
