@@ -1,6 +1,5 @@
 """A trained model behind an OpenAI-compatible endpoint: `transformers serve` or vLLM in a process of its own."""
 
-import ctypes
 import json
 import os
 import shutil
@@ -18,11 +17,11 @@ from pathlib import Path
 from vpo.models.locate import LocatedModel
 from vpo.util.errors import InputError
 from vpo.util.packages import check_installed
+from vpo.util.supervised import start
 
 GENERATORS = {"transformers": ("fastapi", "serve"), "vllm": ("vllm", None)}  # the package that each needs, its extra
 START_TIMEOUT = 600.0  # seconds for a server to load a model
 STOP_TIMEOUT = 10.0  # seconds for it to end
-PR_SET_PDEATHSIG = 1  # of prctl
 
 
 def serve(located: LocatedModel, name: str, generator: str, host: str, port: int, ready: Callable[[], None]) -> int:
@@ -43,34 +42,32 @@ def serve(located: LocatedModel, name: str, generator: str, host: str, port: int
     _check_port(host, port)
     with tempfile.TemporaryDirectory() as parent:
         _link_with_sampling(Path(located.path), Path(parent) / name)
-        process = subprocess.Popen(
-            _command(generator, name, host, port), cwd=parent, env=_environment(), preexec_fn=_end_with_parent
-        )
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
+        process = None
         try:
+            process = start(_command(generator, name, host, port), cwd=Path(parent), env=_environment())
             if _is_up(process, host, port):
                 ready()
             return process.wait()
         except KeyboardInterrupt:
             return 130
         finally:
-            process.terminate()
-            try:
-                process.wait(STOP_TIMEOUT)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            if process is not None:
+                _stop(process)
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
-
-
-def _end_with_parent() -> None:
-    """Let Linux end the server if this process is killed."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _check_port(host: str, port: int) -> None:

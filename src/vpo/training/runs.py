@@ -84,8 +84,8 @@ class Run(RunFolder):
         """The logged metrics of each step; empty without a log."""
         return read_log(self.metrics)
 
-    def lock(self) -> AbstractContextManager[None]:
-        """Lock the run; raise where another process trains it."""
+    def lock(self) -> AbstractContextManager[int]:
+        """Lock the run; raise where another process trains it. Yields the descriptor of the lock."""
         return locked(self.folder, "training this run")
 
     def checkpoint(self, step: int) -> Path:

@@ -3,7 +3,6 @@
 import json
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,10 +19,10 @@ from vpo.training.config import TrainConfig
 from vpo.training.prepare import resolve
 from vpo.training.runs import Run
 from vpo.training.verl_overrides import check_engine, overrides
+from vpo.util import supervised
 from vpo.util.errors import InputError
 from vpo.util.files import write_text
 from vpo.util.records import command_line, now
-from vpo.util.signals import handling
 
 DATA, COMMAND, MODULE = "verl", "command.sh", "verl.trainer.main_ppo"
 
@@ -97,36 +96,28 @@ def launch(
         shutil.rmtree(run.folder)  # nothing was trained, so the same --out can be used again
         raise
     run.note({"command": command_line(), "versions": facts["versions"], "python": python})
-    return LaunchResult(run, command, None if dry_run else _start(run, command))
+    if dry_run:
+        return LaunchResult(run, command, None)
+    with run.lock() as lock:
+        return LaunchResult(run, command, _start(run, command, lock))
 
 
 def relaunch(run: Run) -> LaunchResult:
     """Start verl on a run again, unless it is finished. verl resumes from its newest checkpoint."""
     command = shlex.split((run.folder / DATA / COMMAND).read_text(encoding="utf-8"))
-    if run.notes().get("code") == 0:
-        return LaunchResult(run, command, 0)
-    _check(run, command[0], command[3:], machine=True)
-    return LaunchResult(run, command, _start(run, command))
+    with run.lock() as lock:
+        if run.notes().get("code") == 0:
+            return LaunchResult(run, command, 0)
+        _check(run, command[0], command[3:], machine=True)
+        return LaunchResult(run, command, _start(run, command, lock))
 
 
-def _start(run: Run, command: Sequence[str]) -> int:
-    with run.lock():
-        run.note_start({"began": now()})
-        process = subprocess.Popen(command, cwd=run.folder)
-        # Signals are passed on, so that verl never outlives the lock of its run.
-        with handling((signal.SIGTERM, signal.SIGHUP), lambda *_: process.send_signal(signal.SIGTERM)):
-            code = _wait(process)
-        run.note({"ended": now(), "code": code})
+def _start(run: Run, command: Sequence[str], lock: int) -> int:
+    """Run verl. It never outlives this process, and all of its processes hold the lock of the run."""
+    run.note_start({"began": now()})
+    code = supervised.run(command, cwd=run.folder, keep=[lock])
+    run.note({"ended": now(), "code": code})
     return code
-
-
-def _wait(process: "subprocess.Popen[bytes]") -> int:
-    """Wait for verl to end. Ctrl-C reaches verl, too, which needs time to stop its own processes."""
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue
 
 
 def _python_path(python: str | None) -> str:

@@ -123,14 +123,32 @@ def write_json(path: Path, data: Any) -> None:
 
 
 @contextmanager
-def locked(folder: Path, action: str) -> Iterator[None]:
-    """Lock a folder; raise where another process has locked it: "FOLDER: another process is ACTION"."""
-    with open(folder / ".lock", "w") as file:
+def locked(folder: Path, action: str) -> Iterator[int]:
+    """Lock a folder; raise where another process has locked it: "FOLDER: another process is ACTION (pid 12)".
+
+    Yields the descriptor of the lock. A process that inherits it holds the lock as long as it lives.
+    """
+    path = folder / ".lock"
+    with open(path, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"{folder}: another process is {action}") from None
-        yield
+            pids = ", ".join(map(str, _opened_by(path)))
+            raise InputError(f"{folder}: another process is {action}{pids and f' (pid {pids})'}") from None
+        yield file.fileno()
+
+
+def _opened_by(path: Path) -> list[int]:
+    """The other processes that have a file open, as far as /proc shows them."""
+    name = os.path.realpath(path)
+    pids = set()
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if os.readlink(link) == name:
+                pids.add(int(link.parts[2]))
+        except OSError:  # it has just been closed, or is another user's
+            continue
+    return sorted(pids - {os.getpid()})
 
 
 def free_bytes(folder: Path) -> int:

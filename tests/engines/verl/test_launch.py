@@ -1,10 +1,14 @@
 """What is wrong with a verl environment: one line, before any GPU time is spent, and no files left behind."""
 
 import os
+import re
+import signal
 import stat
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -99,23 +103,67 @@ def test_verl_is_checked_where_it_is_launched(tmp_path, monkeypatch):
     assert (tmp_path / "folders").read_text().splitlines() == [str(tmp_path / "run")] * 2
 
 
-def test_verl_does_not_outlive_what_launched_it(tmp_path):
-    waits = f"case $2 in *check) echo '{{\"versions\": {{}}}}';; *) echo $$ > {tmp_path}/verl; exec sleep 300;; esac"
-    python = fake_python(tmp_path, answers(GOOD, waits))
-    command = [sys.executable, "-W", "ignore", "-m", "vpo", *TRAIN, "--python", python, "--out", str(tmp_path / "run")]
+@contextmanager
+def launched(folder):
+    """`vpo train` with a verl that started a process in a session of its own, as Ray does; the ids of both."""
+    start = "setsid sh -c 'echo $$ > ray; exec sleep 300' & until [ -s ray ]; do sleep 0.01; done; echo $$ > verl"
+    waits = f"case $2 in *check) echo '{{\"versions\": {{}}}}';; *) cd {folder}; {start}; sleep 300;; esac"
+    python = fake_python(folder, answers(GOOD, waits))
+    command = [sys.executable, "-W", "ignore", "-m", "vpo", *TRAIN, "--python", python, "--out", str(folder / "run")]
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     try:
-        deadline = time.monotonic() + 120
-        while not (tmp_path / "verl").is_file() or not (tmp_path / "verl").read_text():
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        process.terminate()
-        assert process.wait(60) == 1
+        until(lambda: process.poll() is not None or ((folder / "verl").is_file() and (folder / "verl").read_text()))
+        assert process.poll() is None
+        yield process, [int((folder / name).read_text()) for name in ("ray", "verl")]
     finally:
         process.kill()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "verl").read_text()), 0)
+        process.wait()
+
+
+def until(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_alive(pid):
+    return Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_verl_does_not_outlive_what_launched_it(tmp_path, number):
+    with launched(tmp_path) as (process, pids):
+        process.send_signal(number)
+        assert process.wait(60) == 1
+        assert not any(map(is_alive, pids))
+
+
+def test_verl_does_not_outlive_a_killed_launcher_and_the_run_is_resumed(tmp_path, capsys):
+    with launched(tmp_path) as (process, pids):
+        process.kill()
+        process.wait()
+        until(lambda: not any(map(is_alive, pids)))
+    fake_python(tmp_path, answers(GOOD, "echo '{\"versions\": {}}'"))
+    until(lambda: main(["train", "--resume", str(tmp_path / "run")]) == 0)  # the supervisor ends last
+    assert "verl is done" in capsys.readouterr().out
+
+
+def test_a_run_is_not_resumed_while_a_process_of_verl_is_left(tmp_path, capsys):
+    with launched(tmp_path) as (process, (ray, verl)):
+        supervisor = int(Path(f"/proc/{verl}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(supervisor, signal.SIGSTOP)  # it cannot end anything, so the worst is left
+        try:
+            process.kill()
+            process.wait()
+            assert main(["train", "--resume", str(tmp_path / "run")]) == 2
+        finally:
+            os.kill(supervisor, signal.SIGCONT)
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert f"{tmp_path}/run: another process is training this run (pid " in error
+        assert set(re.findall(r"\d+", error.rpartition("(pid")[2])) >= {str(ray), str(verl), str(supervisor)}
+        until(lambda: not any(map(is_alive, (ray, verl, supervisor))))
 
 
 @pytest.mark.parametrize(
