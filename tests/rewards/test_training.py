@@ -157,7 +157,7 @@ endpoint = "ADDRESS"
 model = "m"
 cache = "said"
 tries = 1
-max_requests = 30
+max_requests = 31
 
 [panel.rubrics]
 brief = "Short answers are good."
@@ -169,12 +169,12 @@ def test_training_continues_where_a_judge_has_spent_its_budget_and_a_second_run_
     with endpoint(fine) as (address, seen):
         (folder / "rewards.toml").write_text(JUDGED.replace("ADDRESS", address))
         assert main([*ARGUMENTS, "--out", "first"]) == 0, capsys.readouterr().err
-        assert len(seen) == 30
+        assert len(seen) == 31  # with the probe
         first = list(Run(folder / "first").steps())
         assert main([*ARGUMENTS, "--out", "second"]) == 0, capsys.readouterr().err
         second = list(Run(folder / "second").steps())
     # 2 prompts × 4 rollouts × 3 answers × 2 personas are up to 48 requests a step: the money ends within the first.
-    assert sum(row["vpo/requests/panel"] for row in first) == 30
+    assert sum(row["vpo/requests/panel"] for row in first) == 31
     assert 0 < first[0]["vpo/abstained/brief"] < 24
     assert first[0]["vpo/abstained/short"] == 0
     assert any(row["vpo/unknown"] == 8 and row["grad_norm"] == 0 for row in first)  # and none of them is a zero

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 FILES = [
     *("chat_template.jinja", "complete", "config.json", "generation_config.json", "model.safetensors", "optimizer.pt"),
     *("rng_state.pth", "scheduler.pt", "tokenizer.json", "tokenizer_config.json", "trainer_state.json"),
-    *("training_args.bin", "vpo.json"),
+    *("training_args.bin", "vpo.json", "vpo_state.json"),
 ]
 
 

@@ -44,7 +44,9 @@ class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is untyped
     ) -> torch.Tensor:
         """Call the reward function as TRL does, and keep all that it returns."""
         rows = [{**row, "prompt": prompt} for row, prompt in zip(inputs, prompts, strict=True)]
-        self.result = self.reward.score(rows, completions, completion_ids, caller_of(self))
+        caller = caller_of(self)
+        self.result = self.reward.score(rows, completions, completion_ids, caller)
+        self.reward.check_known(self.result.known, caller)
         for name, value in self.result.metrics.items():
             self._log_metric(name, value)
         rewards = [math.nan if reward is None else reward for reward in self.result.rewards]

@@ -1,5 +1,6 @@
 """What a reward function knows of the trainer that calls it."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ class Caller:
         max_completion_length: tokens, from which on a completion counts as truncated; None where it is not known.
         processes: how many processes call together, each with its part of the batch.
         process_index: of this one.
+        batches: of rollouts in the whole training; None where it is not known, and in an evaluation.
     """
 
     step: int = 0
@@ -22,6 +24,7 @@ class Caller:
     max_completion_length: int | None = None
     processes: int = 1
     process_index: int = 0
+    batches: int | None = None
 
 
 def trainer_of(log_metric: Callable[[str, float], None] | None) -> Any:
@@ -45,4 +48,11 @@ def caller_of(trainer: Any) -> Caller:
         max_completion_length=args.max_completion_length,
         processes=accelerator.num_processes,
         process_index=accelerator.process_index,
+        batches=_batches(args, trainer.state.max_steps) if trainer.model.training else None,
     )
+
+
+def _batches(args: Any, steps: int) -> int:
+    """Batches of rollouts in so many steps: TRL makes several steps on each where its arguments say so."""
+    updates = float(args.steps_per_generation * args.num_iterations / args.gradient_accumulation_steps)
+    return math.ceil(steps / updates)

@@ -40,6 +40,10 @@ class Grader:
         """What was counted in scoring since the last call: name → total, and of how many."""
         return {}
 
+    def why_unknown(self) -> str:
+        """Why scores were unknown so far; empty where nothing is known of it."""
+        return ""
+
 
 class TaskGrader(Grader):
     """Scores by a task; rows name their problem."""
@@ -64,6 +68,10 @@ class TaskGrader(Grader):
     def counted(self) -> dict[str, tuple[float, int]]:
         """What the task counted."""
         return self.task.counted()
+
+    def why_unknown(self) -> str:
+        """What the task says."""
+        return self.task.why_unknown()
 
     def dimensions(self, row: Mapping[str, Any]) -> int:
         """How many the row's problem has."""

@@ -62,6 +62,12 @@ def answer_mask(answers: Answers) -> list[bool]:
     return [answer is not None for answer in answers]
 
 
+def known_rewards(parsed: Sequence[Answers], vectors: Sequence[Floats | None]) -> Mean:
+    """The share of completions with an answer whose reward is known: one without an answer is known to be worth 0."""
+    pairs = zip(parsed, vectors, strict=True)
+    return mean([each is not None for answers, each in pairs if each is None or any(answer_mask(answers))])
+
+
 def metric_names(objectives: Sequence[str]) -> list[str]:
     """The names of all that `metrics` may return."""
     first = ["parse_rate", "unknown", "set_reward", "target", *(f"objective/{name}" for name in objectives)]

@@ -16,7 +16,7 @@ from vpo.engines.alarms import Alarms
 from vpo.engines.caller import Caller
 from vpo.engines.grading import Grader
 from vpo.engines.grouped import GroupedBatch, RolloutGroup
-from vpo.engines.metrics import Mean, ScoredBatch, answer_mask, mean, merged, metrics
+from vpo.engines.metrics import Mean, ScoredBatch, answer_mask, known_rewards, mean, merged, metrics
 from vpo.engines.prompts import DEPLOYED
 from vpo.engines.rows import ScoredRows, group_indices, key_of, text_of
 from vpo.methods import Group, Method
@@ -24,8 +24,14 @@ from vpo.util.errors import InputError
 from vpo.util.grouping import group_by
 from vpo.util.processes import gathered, together
 
+KNOWN = "known"  # among the means of a batch; it is not logged
 # Sees every scored batch of this process: the steps done before it, the rows of the data set, the completions, scores.
 Observer: TypeAlias = Callable[[int, Sequence[Mapping[str, Any]], Sequence[str], ScoredBatch], None]
+
+
+def refuse(reason: str) -> None:
+    """End the training: a trainer that calls a reward function is stopped by an error alone."""
+    raise InputError(reason)
 
 
 @dataclass(frozen=True)
@@ -36,12 +42,14 @@ class RewardResult:
         rewards: one number per completion, which the trainer turns into an advantage; None where it is not known.
         advantages_BM: the advantage of each answer, where the method is `per_answer`; 0 where it is not known.
         metrics: for the log, over all processes.
+        known: the share of completions with an answer whose reward is known, over all processes.
         batch: the scores.
     """
 
     rewards: list[float | None]
     advantages_BM: Floats | None
     metrics: dict[str, float]
+    known: Mean
     batch: ScoredBatch
 
 
@@ -57,6 +65,7 @@ class RewardScorer:
         group: G, rollouts per problem; None where no method needs to know it.
         seed: of random weightings.
         observer: sees every scored batch.
+        on_stall: called with the reason where a trainer should stop, since no reward can be known any more.
     """
 
     grader: Grader
@@ -66,6 +75,7 @@ class RewardScorer:
     group: int | None
     seed: int
     observer: Observer | None = None
+    on_stall: Callable[[str], None] = refuse
     alarms: Alarms = field(default_factory=Alarms, repr=False)
 
     def score(
@@ -103,16 +113,35 @@ class RewardScorer:
             if self.observer is not None:
                 self.observer(caller.step, own.rows, own.texts, batch)
         means = merged(gathered(means)) if several and alone else means
+        known = means.pop(KNOWN)
         counts = {name: Mean(*each) for name, each in self.grader.counted().items()}
         means |= merged(gathered(counts)) if several else counts
         if caller.process_index == 0:
             self.alarms.check_parse_rate(means["parse_rate"].value)
         logged = {f"vpo/{name}": each.value for name, each in means.items()}
-        return RewardResult(rewards[mine], None if advantages is None else advantages[mine], logged, batch)
+        return RewardResult(rewards[mine], None if advantages is None else advantages[mine], logged, known, batch)
+
+    def check_known(self, known: Mean, caller: Caller) -> None:
+        """Count a batch of a trainer, and stop the trainer after too many in a row without a known reward.
+
+        Args:
+            known: of the batch, as in `RewardResult`.
+            caller: the trainer.
+        """
+        if caller.batches is not None and self.alarms.count_batch(known, caller.batches):
+            count, why = self.alarms.unknown_batches, self.grader.why_unknown()
+            self.on_stall(
+                f"no reward was known in {count} batches in a row, up to step {caller.step + 1}"
+                + (f" ({why})" if why else "")
+            )
 
     def observed_by(self, observer: Observer) -> Self:
         """A copy with an observer."""
         return replace(self, observer=observer)
+
+    def stopped_by(self, on_stall: Callable[[str], None]) -> Self:
+        """A copy for a trainer that can be stopped without an error."""
+        return replace(self, on_stall=on_stall)
 
     def prompt_weighting(self, problem: str) -> list[float] | None:
         """The weighting that a problem's prompt states in training; None for methods that state none.
@@ -200,6 +229,7 @@ class RewardScorer:
     def _means(self, scored: ScoredRows, rewards: list[float | None], size: int) -> dict[str, Mean]:
         batch = ScoredBatch(scored.parsed, scored.vectors, rewards, group_indices(scored.rows, size))
         means = metrics(batch, self.objectives, self.target_of)
+        means[KNOWN] = known_rewards(scored.parsed, scored.vectors)
         return {**means, "truncated": mean(scored.truncated)} if scored.truncated else means
 
     def _states_target(self, row: Mapping[str, Any]) -> bool:

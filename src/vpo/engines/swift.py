@@ -89,8 +89,10 @@ class SwiftPlugin:
             step=getattr(trainer_state, "global_step", 0),
             group_size=getattr(self.args, "num_generations", None),
             max_completion_length=getattr(self.args, "max_completion_length", None),
+            batches=getattr(trainer_state, "max_steps", None),
         )
         result = self.reward.score(rows_of(prompts, columns), completions, completion_ids, caller)
+        self.reward.check_known(result.known, caller)
         self.metrics = result.metrics
         rewards = [0.0] * len(completions)
         for indices in group_indices([{"prompt": prompt} for prompt in prompts], 0):

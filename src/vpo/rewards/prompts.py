@@ -102,6 +102,14 @@ class PromptTask(Task[Prompt]):
             vectors[number][index] = vector
         return vectors
 
+    def probe(self) -> None:
+        """Raise where a service that a reward needs does not answer."""
+        self.reward.probe()
+
+    def why_unknown(self) -> str:
+        """Why rewards have abstained so far."""
+        return self.reward.why_unknown()
+
     def described(self) -> dict[str, Any]:
         """The reward as JSON data."""
         return self.reward.described()

@@ -36,7 +36,9 @@ class Scorer(Protocol):
     """Scores answers in batches, on one or more objectives.
 
     A scorer may also have: `columns`, the columns of a data set that it needs; `counted()`, how many scores its
-    calibration clipped; `spent()`, counts for the log; `call_limit`, seconds after which `score` returns what it has.
+    calibration clipped; `spent()`, counts for the log; `call_limit`, seconds after which `score` returns what it has;
+    `probe()`, called before training, which raises `InputError` where a service that it needs does not answer;
+    `why_unknown()`, the reasons of its failures so far.
 
     Attributes:
         names: of its objectives.

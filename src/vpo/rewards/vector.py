@@ -121,6 +121,19 @@ class VectorReward:
             "scorers": [{**each.scorer.described(), "objectives": list(each.scorer.names)} for each in self.limited],
         }
 
+    def probe(self) -> None:
+        """Raise where a service that a scorer needs does not answer."""
+        for each in self.limited:
+            if hasattr(each.scorer, "probe"):
+                each.scorer.probe()
+
+    def why_unknown(self) -> str:
+        """Why scorers have abstained so far, the reasons of each; empty where none has."""
+        reasons = {"/".join(each.scorer.names): _why_unknown(each.scorer) for each in self.limited}
+        for (names, kind), count in self.failures.items():
+            reasons[names] = ", ".join(filter(None, [reasons[names], f"{kind} × {count}"]))
+        return "; ".join(f"{names}: {reason}" for names, reason in reasons.items() if reason)
+
     def counted(self) -> dict[str, tuple[float, int]]:
         """Counts since the last call, for the log: (sum, number) of a mean, (count, 0) of a count.
 
@@ -164,6 +177,10 @@ class VectorReward:
             if not self.failures[names, kind]:
                 warnings.warn(f"reward {names} {reason}; it abstains on such answers", stacklevel=4)
             self.failures[names, kind] += 1
+
+
+def _why_unknown(scorer: Any) -> str:
+    return str(scorer.why_unknown()) if hasattr(scorer, "why_unknown") else ""
 
 
 def _known_vector(scores: Scores) -> Vector | None:

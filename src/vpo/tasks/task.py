@@ -140,6 +140,13 @@ class Task(ABC, Generic[P]):
         """
         return {}
 
+    def probe(self) -> None:
+        """Raise `InputError` where a service that scoring needs does not answer. Called before training."""
+
+    def why_unknown(self) -> str:
+        """Why scores were unknown so far, in a few words, for messages; empty where nothing is known of it."""
+        return ""
+
     def gold(self, problem: P) -> str | None:
         """A best answer, or None where the task knows none."""
         return None

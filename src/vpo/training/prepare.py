@@ -47,6 +47,7 @@ def prepare(config: TrainConfig) -> PreparedRun:
     task = model.task
     for tracker in config.report_to:
         check_installed(tracker, f"report_to {tracker!r}", extra=None)
+    task.probe()
     problems = task.problems(config.split, count=config.problems)
     method = get_method(config.method, **config.method_settings)
     target = None if config.target is None else weights_for(config.target, task.names).tolist()

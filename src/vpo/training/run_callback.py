@@ -1,5 +1,6 @@
 """A callback of the TRL trainer: progress bar, logs of the run, checkpoints, and stopping."""
 
+import json
 import math
 import sys
 import time
@@ -10,13 +11,15 @@ from typing import Any
 from transformers import TrainerCallback
 
 from vpo.engines.metrics import ScoredBatch
+from vpo.engines.scorer import RewardScorer
 from vpo.models.prompt_format import PromptFormat
 from vpo.training.config import TrainConfig
 from vpo.training.runs import Run
-from vpo.util.files import append_rows
+from vpo.util.files import append_rows, write_json
 from vpo.util.processes import barrier, gathered, is_main, together
 
 BAR = "{desc} {n_fmt}/{total_fmt}, {remaining} left, {rate_fmt}{postfix}"
+STATE = "vpo_state.json"  # in a checkpoint
 LINES = 10  # printed over a whole run where there is no terminal for a progress bar
 
 
@@ -26,15 +29,18 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is unt
     Attributes:
         began: whether training has begun.
         stop: set it to stop the run, with a checkpoint, once no rollouts wait for further updates.
+        stalled: why the run was stopped, where no reward could be known any more.
     """
 
     def __init__(
-        self, run: Run, config: TrainConfig, prompt_format: PromptFormat, objectives: Sequence[str], updates: int
+        self, run: Run, config: TrainConfig, prompt_format: PromptFormat, reward: RewardScorer, updates: int
     ) -> None:
         """Set the run and its settings; `updates` is the number of optimiser steps on each batch of rollouts."""
-        self.run, self.config, self.format, self.objectives = run, config, prompt_format, tuple(objectives)
+        self.run, self.config, self.format = run, config, prompt_format
+        self.objectives, self.alarms = reward.objectives, reward.alarms
         self.updates_per_generation = updates
         self.began = self.stop = False
+        self.stalled: str | None = None
         self.bar: Any = None
         self.last_log = 0.0  # time of the last log of new rollouts
         self.status = ""
@@ -73,12 +79,22 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is unt
         control.should_training_stop = self.stop
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Add the prompt format to the checkpoint, and mark it as complete."""
+        """Add the prompt format and the counts of the alarms to the checkpoint, and mark it as complete."""
         barrier()  # each process has written its part
         with together():
             if is_main():
-                self.format.save(self.run.checkpoint(state.global_step))
+                checkpoint = self.run.checkpoint(state.global_step)
+                self.format.save(checkpoint)
+                write_json(checkpoint / STATE, {"unknown_batches": self.alarms.unknown_batches})
                 self.run.complete_checkpoint(state.global_step, self.config.keep_checkpoints)
+
+    def restore(self, checkpoint: Path) -> None:
+        """Continue the counts of a checkpoint."""
+        self.alarms.unknown_batches = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["unknown_batches"]
+
+    def stall(self, reason: str) -> None:
+        """Stop the run, since no reward can be known any more: `on_stall` of the reward, in every process."""
+        self.stop, self.stalled = True, reason
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Close the progress bar."""

@@ -5,11 +5,12 @@ import shlex
 import shutil
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from vpo.tasks import Task
 from vpo.tasks.task import scoring_note
@@ -22,7 +23,7 @@ from vpo.training.runs import ResumePoint, Run
 from vpo.util import processes
 from vpo.util.errors import InputError
 from vpo.util.files import DiskFullError, disk_full, new_folder
-from vpo.util.processes import from_main, is_main, together
+from vpo.util.processes import OtherProcessError, from_main, is_main, together
 from vpo.util.records import command_line, first_difference, now
 from vpo.util.signals import handling
 
@@ -99,7 +100,7 @@ def _check_scoring(run: Run, task: Task[Any]) -> None:
 
 def _train_locked(run: Run, prepared: PreparedRun) -> TrainResult:
     """Train from the newest whole checkpoint to the last step, or until a signal; only one process at a time can."""
-    command = f"{processes.command()} train --resume {shlex.quote(str(run.folder))}"
+    command = _resume_command(run)
     with ExitStack() as locks, disk_full(run.folder, hint=f"free some space, then resume with {command}"):
         with together():
             if is_main():
@@ -127,8 +128,10 @@ def _train_steps(run: Run, prepared: PreparedRun) -> int:
         if is_main():
             _note_start(run, point, prepared.task)
     args = _trainer_config(prepared, run)
-    callback = RunCallback(run, config, prepared.format, prepared.reward.objectives, args.num_iterations)
-    reward = prepared.reward.observed_by(callback.write_rollouts)
+    callback = RunCallback(run, config, prepared.format, prepared.reward, args.num_iterations)
+    if point.checkpoint:
+        callback.restore(point.checkpoint)
+    reward = prepared.reward.observed_by(callback.write_rollouts).stopped_by(callback.stall)
     callbacks = [callback, FiniteSteps(), *_tensorboard(run, config)]
     with together(), _refused_settings(callback):
         trainer = build_trainer(config, reward, prepared.policy, args, callbacks)
@@ -140,9 +143,34 @@ def _train_steps(run: Run, prepared: PreparedRun) -> int:
     ):
         trainer.train(resume_from_checkpoint=str(point.checkpoint) if point.checkpoint else None)
     steps = int(trainer.state.global_step)
+    if callback.stalled:
+        _end_stalled(run, callback.stalled)
     if steps == config.steps:
+        _warn_unknown(reward.alarms.unknown_batches)
         _save(run, prepared, trainer)
     return steps
+
+
+def _end_stalled(run: Run, reason: str) -> NoReturn:
+    """Raise where no reward can be known any more, as for gradients that are not finite."""
+    if not is_main():
+        raise OtherProcessError(reason)
+    checkpoint = run.latest_checkpoint()
+    start = checkpoint[1].name if checkpoint else "step 0"
+    raise InputError(
+        f"{run.folder}: {reason}: nothing can be learned from them; once rewards can be known again, continue from "
+        f"{start} with: {_resume_command(run)}"
+    )
+
+
+def _warn_unknown(batches: int) -> None:
+    if batches and is_main():
+        what = "the last batch" if batches == 1 else f"the last {batches} batches"
+        warnings.warn(f"no reward was known in {what}: the model has learned nothing from them", stacklevel=2)
+
+
+def _resume_command(run: Run) -> str:
+    return f"{processes.command()} train --resume {shlex.quote(str(run.folder))}"
 
 
 def _trainer_config(prepared: PreparedRun, run: Run) -> "GRPOConfig":

@@ -31,12 +31,14 @@ from tests.engines.verl.completions import (
 )
 from tests.engines.verl.generating import Writer
 from vpo.cli.main import main
+from vpo.engines.alarms import PATIENCE
 from vpo.engines.answer_tokens import TokenOwners
 from vpo.engines.verl.check import check_reward, compose
 from vpo.engines.verl.compatibility import required_settings
 from vpo.engines.verl.export import TRAIN
 from vpo.engines.verl.reward import VerlReward
 from vpo.training.verl_overrides import hydra
+from vpo.util.errors import InputError
 
 pytestmark = [pytest.mark.verl, pytest.mark.filterwarnings("ignore")]  # those of other packages
 
@@ -241,6 +243,28 @@ def test_the_plugin_s_trainer_gives_the_advantages_of_the_library(method, settin
     assert np.abs(due).max() > 0.1
     assert metrics["vpo/unknown"] == 1
     assert "vpo/objective/gold" in metrics
+
+
+def test_the_plugin_s_trainer_stops_with_a_checkpoint_where_no_reward_is_known(queue, tokenizer, tmp_path):
+    export = exported(tmp_path / "out", "vpo")
+    trainer = trainer_of(export, tmp_path / "out")
+    trainer.tokenizer, trainer.total_training_steps = tokenizer, 100
+    saved = []
+    trainer._save_checkpoint = lambda: saved.append(trainer.global_steps)
+    everything = range(len(completions(export)))
+    for step in range(1, PATIENCE + 1):
+        assert trainer.stalled is None
+        trainer.global_steps = step
+        batch, _, _ = put(queue, export, tokenizer, f"stalled-{step}", unknown=everything)
+        trainer._compute_advantage(batch, {})
+    with pytest.raises(InputError, match=f"no reward was known in {PATIENCE} batches in a row, up to step {PATIENCE}"):
+        trainer.on_step_end()
+    assert saved == [PATIENCE]
+    trainer.total_training_steps = PATIENCE + 1
+    trainer.global_steps += 1
+    batch, _, _ = put(queue, export, tokenizer, "stalled-last", unknown=everything)
+    with pytest.raises(InputError, match="no reward was known"):  # before verl saves the last step
+        trainer._compute_advantage(batch, {})
 
 
 def test_the_pipeline_of_verl_with_only_the_language_model_replaced(queue, tokenizer, tmp_path):

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from vpo.core.types import Floats
+from vpo.engines.grading import Answers
 from vpo.engines.grouped import GroupedBatch, RolloutGroup
-from vpo.engines.metrics import ScoredBatch, metrics
+from vpo.engines.metrics import Mean, ScoredBatch, known_rewards, metrics
 from vpo.engines.scorer import RewardScorer
 from vpo.engines.verl.reward import read_vectors
 from vpo.util.grouping import group_by
@@ -63,6 +64,12 @@ def rollout_advantages(reward: RewardScorer, rollouts: Sequence[Rollout], size: 
         return np.zeros((len(rollouts), method.answers) if method.per_answer else len(rollouts))
     _, advantages = grouped.compute(method)
     return advantages
+
+
+def known_share(rollouts: Sequence[Rollout]) -> Mean:
+    """The share of rollouts with an answer whose reward is known."""
+    parsed: list[Answers] = [["" if exists else None for exists in each.mask] for each in rollouts]
+    return known_rewards(parsed, [each.vectors for each in rollouts])
 
 
 def rollout_metrics(reward: RewardScorer, rollouts: Sequence[Rollout]) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Checks in verl's own Python, before any GPU time is spent: ``python -m vpo.engines.verl.check SETTING…``.
 
 It prints versions and scores as JSON, or one line on what is wrong, with exit code 2. `--machine` also checks that the
-package that generates is installed.
+package that generates is installed, and that services which the reward needs answer.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, entry_points, version
 from typing import Any
 
 from vpo.engines.verl.compatibility import MODE
-from vpo.engines.verl.export import check_parquet
+from vpo.engines.verl.export import check_parquet, read_export
 from vpo.engines.verl.versions import NEEDED, RANGES, check_versions
 from vpo.util.errors import InputError, one_line
 
@@ -43,7 +43,10 @@ def checked(settings: list[str], *, machine: bool) -> dict[str, Any]:
     generator = config.actor_rollout_ref.rollout.name
     if machine and importlib.util.find_spec(GENERATORS.get(generator, generator)) is None:
         raise InputError(f"{sys.executable} has no {generator}, which generates: pip install 'verl[{generator}]'")
-    return {"versions": versions, "scores": check_reward(config)}
+    scores = check_reward(config)
+    if machine:
+        read_export(config.reward.custom_reward_function.reward_kwargs.folder).get_task().probe()
+    return {"versions": versions, "scores": scores}
 
 
 def installed(name: str) -> str | None:

@@ -15,9 +15,11 @@ from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.workers.utils.padding import response_to_nested
 
 from vpo.engines.answer_tokens import TokenOwners
-from vpo.engines.verl.advantages import read_rollout, rollout_advantages, rollout_metrics
+from vpo.engines.caller import Caller
+from vpo.engines.verl.advantages import known_share, read_rollout, rollout_advantages, rollout_metrics
 from vpo.engines.verl.compatibility import MODE
 from vpo.engines.verl.export import read_export
+from vpo.util.errors import InputError
 
 
 @register_trainer(MODE)
@@ -26,8 +28,10 @@ class VpoTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
 
     def __init__(self, config: Any) -> None:
         """The reward function of verl's config names the exported folder."""
-        self.reward = read_export(config.reward.custom_reward_function.reward_kwargs.folder).reward(None)
+        reward = read_export(config.reward.custom_reward_function.reward_kwargs.folder).reward(None)
+        self.reward = reward.stopped_by(self._stall)
         config.trainer.v1.trainer_mode = "sync"  # which verl's trainer compares with, to know what it is
+        self.stalled: str | None = None  # why the training has to stop
         super().__init__(config)
 
     def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
@@ -43,6 +47,9 @@ class VpoTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
         size = self.config.actor_rollout_ref.rollout.n
         advantages = rollout_advantages(self.reward, rollouts, size, self.global_steps - 1)
         metrics.update(rollout_metrics(self.reward, rollouts))
+        steps = getattr(self, "total_training_steps", None)  # which verl sets when it loads the data
+        caller = Caller(step=self.global_steps - 1, batches=steps)
+        self.reward.check_known(known_share(rollouts), caller)
 
         nested_mask = data["response_mask"]
         mask_BT = nested_mask.to_padded_tensor(0)
@@ -56,6 +63,21 @@ class VpoTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
         tensors = TensorDict({"advantages": nested, "returns": nested}, batch_size=len(batch))
         tq.kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=tensors)
         return batch
+
+    def on_step_end(self) -> None:
+        """Stop, with a checkpoint, where no reward can be known any more."""
+        if self.stalled is None:
+            super().on_step_end()
+            return
+        every = self.config.trainer.save_freq
+        if every <= 0 or self.global_steps % every:  # else verl has saved one
+            self._save_checkpoint()
+        raise InputError(self.stalled)
+
+    def _stall(self, reason: str) -> None:
+        if self.global_steps >= self.total_training_steps:  # with a checkpoint of it the run would count as done
+            raise InputError(reason)
+        self.stalled = reason
 
     @cached_property
     def _token_owners(self) -> TokenOwners:

@@ -8,10 +8,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
 from vpo.rewards.judge.config import JudgeConfig
-from vpo.rewards.judge.limits import CircuitBreaker, RequestBudget
+from vpo.rewards.judge.limits import CircuitBreaker, NotSentError, RequestBudget
 from vpo.rewards.judge.prompts import TOO_LONG, JudgePrompt, ReplyError
 from vpo.util.endpoint import Client, Endpoint, Reply
-from vpo.util.retries import RATE_LIMITED, RequestError, retry
+from vpo.util.retries import RATE_LIMITED, TIMEOUT, RequestError, retry
 
 T = TypeVar("T")
 
@@ -77,6 +77,31 @@ class JudgeClient:
                 future.cancel()  # requests that are out of time, or interrupted
         return {prompt.key: judgements.get(prompt.key, Judgement(failure=OUT_OF_TIME)) for prompt in prompts}
 
+    def probe(self, prompt: JudgePrompt) -> Reply:
+        """The reply to one prompt, within `limit` seconds, retries included; raises `RequestError`."""
+        with self.endpoint.connect() as client:
+            return client.submit(self._probe(client, prompt)).result()
+
+    async def _probe(self, client: Client, prompt: JudgePrompt) -> Reply:
+        last: RequestError | None = None  # of the endpoint: what the limits say after it tells less
+
+        async def attempt() -> Reply:
+            nonlocal last
+            try:
+                return await self._attempt(client, prompt)
+            except RequestError as error:
+                last = last if last and isinstance(error, NotSentError) else error
+                raise
+
+        limit = self.config.limit
+        try:
+            async with asyncio.timeout(limit):
+                return await retry(
+                    attempt, tries=self.config.tries, backoff=self.config.backoff, max_wait=limit, seed=prompt.key
+                )
+        except (RequestError, TimeoutError):
+            raise last or RequestError(TIMEOUT, f"not answered within {limit:g} s") from None
+
     async def _send_all(self, client: Client, prompts: Sequence[JudgePrompt], queue: "SimpleQueue[Any]") -> None:
         """Send all prompts from inside the event loop: to submit each from another thread is slow."""
 
@@ -99,6 +124,10 @@ class JudgeClient:
                 if error.reason == RATE_LIMITED:  # one is normal; every attempt of a request is a failure
                     self.breaker.failed(error)
                 return self._failure(error.reason, str(error))
+        return self.judgement(prompt, reply)
+
+    def judgement(self, prompt: JudgePrompt, reply: Reply) -> Judgement:
+        """The scores that a reply states, or why it states none."""
         try:
             if reply.truncated:  # scores in half of a thought are not final
                 raise ReplyError(TOO_LONG)

@@ -17,9 +17,13 @@ from vpo.rewards.judge.config import JudgeConfig
 from vpo.rewards.judge.limits import DOWN
 from vpo.rewards.judge.prompts import JudgePrompt, ordered
 from vpo.rewards.scorer import Sample, Scores
-from vpo.util.errors import one_line
+from vpo.util.errors import InputError, one_line
+from vpo.util.retries import RATE_LIMITED, RequestError
 
 POLL_SECONDS = 0.2  # while another call requests a score
+
+# What a judge is asked before the first step.
+PROBE = Sample("probe", [{"role": "user", "content": "Say hello."}], "Hello.")
 
 
 class Judge:
@@ -67,6 +71,29 @@ class Judge:
             self.failures.update(failures)
         self._warn()
         return scores
+
+    def probe(self) -> None:
+        """Send one request; raise where the endpoint does not answer it within `limit` seconds, retries included.
+
+        It counts like any request, and nothing of it is cached. A reply that is not a score is only a warning, since
+        the next may be one, and so is a full queue.
+        """
+        prompt = self._prompt(PROBE, next(iter(self.config.rubrics.values())))
+        try:
+            reply = self.client.probe(prompt)
+        except RequestError as error:
+            text = f"reward {self.name}: the judge at {self.client.endpoint.host} does not answer: {_error_text(error)}"
+            if error.reason != RATE_LIMITED:
+                raise InputError(f"{text}; {error.advice}" if error.advice else text) from None
+            warnings.warn(text, stacklevel=2)
+            return
+        if failure := self.client.judgement(prompt, reply).failure:
+            self._warn_once(failure, f"({one_line(repr(reply.text))}), the reply to a first request")
+
+    def why_unknown(self) -> str:
+        """The most frequent reasons of its failures so far; empty without any."""
+        with self._lock:
+            return ", ".join(f"{reason} × {count}" for reason, count in self.failures.most_common(3))
 
     def described(self) -> dict[str, Any]:
         """Model, rubrics and scale; not the address: a model may move, and addresses may hold passwords."""
@@ -129,16 +156,20 @@ class Judge:
         """The last error of an endpoint that is down, and what to check."""
         error, breaker = self.client.breaker.error, self.client.breaker
         assert error is not None
-        status = "" if error.status is None else f"HTTP {error.status}, "
         return (
-            f"({self.client.endpoint.host}: {error.reason}, {status}{one_line(error)}): it abstains, and tries again "
-            f"every {breaker.pause:g} s; {error.advice}"
+            f"({self.client.endpoint.host}: {_error_text(error)}): it abstains, and tries again every "
+            f"{breaker.pause:g} s; {error.advice}"
         )
 
     def _warn_once(self, reason: str, text: str) -> None:
         if reason not in self._warned:
             self._warned.add(reason)
             warnings.warn(f"reward {self.name}: {reason} {text}", stacklevel=4)
+
+
+def _error_text(error: RequestError) -> str:
+    status = "" if error.status is None else f"HTTP {error.status}, "
+    return f"{error.reason}, {status}{one_line(error)}"
 
 
 def _cached(prompts: Mapping[str, JudgePrompt], cache: CacheConnection) -> Judgements:
