@@ -4,6 +4,13 @@ import pytest
 
 from tests.sandbox.harmless import LIMITS
 from vpo.sandbox import ISOLATIONS, Sandbox, unavailable_reason
+from vpo.sandbox.client import program_form
+
+
+@pytest.fixture(autouse=True, scope="session")
+def server():
+    """The server of the judges and its connections, which stay until this process ends."""
+    program_form("")
 
 
 @pytest.fixture(params=["bubblewrap", "landlock", "none"])

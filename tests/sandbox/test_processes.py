@@ -15,24 +15,30 @@ import pytest
 
 from tests.sandbox.harmless import LIMITS, reasons
 from tests.sandbox.world import processes_with
-from vpo.sandbox import ISOLATIONS, Case, Limits, Program, Sandbox, Status, processes, unavailable_reason
+from vpo.sandbox import ISOLATIONS, Case, Limits, Program, Sandbox, Status, judging, processes, unavailable_reason
 from vpo.sandbox.isolation import ENVIRONMENT, Unisolated
+from vpo.sandbox.judging import Job, judge
 
 SLOW_SECOND = "import time\ndef f(x):\n    time.sleep(0.4 * (x == 1))\n    return x\n"
 PR_SET_CHILD_SUBREAPER = 36  # of linux/prctl.h
 
 
+def judged_here(box, program, cases):
+    """The verdicts of a program that is trusted, judged in this process."""
+    return [result.verdict for result in judge(Job(program, cases, box.limits, box.isolation))]
+
+
 def at_second_test(monkeypatch, do):
     """Call a function with each process that begins the second test."""
-    real = processes.SandboxedProcess._take_line
+    real = processes.SandboxedProcess._send
 
-    def take_line(sandboxed):
-        line = real(sandboxed)
-        if line.startswith(b"[0,") or (line == b'["ready"]' and sandboxed.first == 1):
+    def send(sandboxed, number, data):
+        sent = real(sandboxed, number, data)
+        if number == 1:
             do(sandboxed.process)
-        return line
+        return sent
 
-    monkeypatch.setattr(processes.SandboxedProcess, "_take_line", take_line)
+    monkeypatch.setattr(processes.SandboxedProcess, "_send", send)
 
 
 @pytest.mark.parametrize(("kills", "status"), [(1, "passed"), (9, "infrastructure error")])
@@ -47,9 +53,9 @@ def test_a_killed_sandbox_is_started_again(box, monkeypatch, kills, status):
             process.send_signal(signal.SIGKILL)
 
     at_second_test(monkeypatch, kill)
-    verdicts = box.grade(Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(3)])
+    verdicts = judged_here(box, Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(3)])
     assert reasons(verdicts) == ["passed", status, status]
-    assert len(begun) == min(kills + 1, processes.ATTEMPTS)
+    assert len(begun) == min(kills + 1, judging.ATTEMPTS)
 
 
 SLEEPING = "import time\ndef f(x):\n    time.sleep(20)\n"
@@ -90,7 +96,7 @@ box.grade(Program({source!r}, "f"), [Case((1,), 2)])
     assert processes_with(token) == []
 
 
-@pytest.mark.parametrize("call", ["memfd_create", "pipe2", "write"])
+@pytest.mark.parametrize("call", ["memfd_create", "open", "write"])
 def test_too_many_open_files_are_an_error_and_leak_nothing(box, monkeypatch, call):
     number = 0
     real = getattr(os, call)
@@ -98,13 +104,13 @@ def test_too_many_open_files_are_an_error_and_leak_nothing(box, monkeypatch, cal
     def failing(*arguments):
         nonlocal number
         number += 1
-        if number % 2 == 0 or call == "pipe2":
+        if number % 2 == 0 or call == "open":
             raise OSError(24, "too many open files")
         return real(*arguments)
 
     before = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(processes.os, call, failing)
-    verdict = box.grade(Program("def f(x): return x", "f"), [Case((1,), 1)])[0]
+    (verdict,) = judged_here(box, Program("def f(x): return x", "f"), [Case((1,), 1)])
     monkeypatch.undo()
     assert verdict.status is Status.ERROR
     assert "too many open files" in verdict.detail
@@ -127,7 +133,7 @@ def test_processor_time_used_up_is_no_infrastructure_error(box, monkeypatch):
     with Sandbox(
         limits=replace(LIMITS, test_seconds=9.0, seconds=9.0), isolation=box.isolation.name, unsafe=True
     ) as long:
-        verdict = long.grade(Program(source, "f"), [Case((1,), 1)])[0]
+        (verdict,) = judged_here(long, Program(source, "f"), [Case((1,), 1)])
     assert verdict.status is Status.FAILED
     assert verdict.reason in ("timeout", "memory")
 
@@ -137,7 +143,7 @@ def test_a_program_has_no_capabilities(box, monkeypatch):
         pytest.skip("bubblewrap drops them itself; without isolation they stay")
     seen = []
     at_second_test(monkeypatch, lambda process: seen.append(Path(f"/proc/{process.pid}/status").read_text()))
-    box.grade(Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(2)])
+    judged_here(box, Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(2)])
     facts = dict(line.split(":", 1) for line in seen[0].splitlines())
     assert int(facts["CapEff"], 16) == int(facts["CapPrm"], 16) == 0
     assert facts["Seccomp"].strip() == "2"
@@ -183,14 +189,14 @@ def children():
 class Orphaning(Unisolated):
     """Starts a process that keeps the channel open, and is killed, as bwrap may be while it starts."""
 
-    def command(self, channel, seccomp, limits):
+    def command(self, channel, given, seccomp, limits):
         return ["/bin/sh", "-c", "sleep 61.375 & kill -9 $$"]
 
 
 def test_processes_of_a_killed_start_are_ended_and_not_waited_for(monkeypatch):
     monkeypatch.setattr(processes, "START_SECONDS", 600.0)
-    (output,) = processes.run_program(Program("print()"), [""], LIMITS, Orphaning())
-    assert output.failure.status is Status.ERROR
+    (result,) = judge(Job(Program("print()"), [Case("", "")], LIMITS, Orphaning()))
+    assert result.verdict.status is Status.ERROR
     deadline = time.monotonic() + 30  # it is killed, and ends when it is scheduled
     while any(b"61.375" in _read(path) for path in Path("/proc").glob("[0-9]*/cmdline")):
         assert time.monotonic() < deadline

@@ -12,7 +12,7 @@ from tests.tasks.watched import WatchedSandbox, only, task_on
 from vpo import set_reward
 from vpo.evaluation.score import UnscoredCompletion, score_completions
 from vpo.evaluation.scored import ScoreCounts
-from vpo.sandbox.verdicts import Case, Status, Verdict
+from vpo.sandbox.verdicts import Case, Program, Status, Verdict
 from vpo.tasks.answers import write
 from vpo.tasks.code import CodeTask
 from vpo.tasks.code.answers import extract_program, fenced, program_form
@@ -162,8 +162,11 @@ def test_each_test_is_an_objective_and_the_sets_of_programs_differ(adding):
 def test_an_answer_without_a_program_is_not_run(adding):
     task, problem = adding
     task.sandbox.calls.clear()
-    assert task.score_all([problem] * 3, [None, "def (", "```python\nx"]) == [(0.0,) * 16] * 3
+    assert task.score_all([problem] * 2, [None, "```python\nx"]) == [(0.0,) * 16] * 2
     assert task.sandbox.calls == []
+    assert task.score_all([problem], ["def ("]) == [(0.0,) * 16]
+    syntax = task.sandbox.grade_many([(Program("def (", "add"), [problem.checks[0].case])])[0][0]
+    assert (syntax.reason, syntax.detail[:11]) == ("exception", "SyntaxError")  # seen by the judge, without a start
 
 
 def test_all_programs_are_run_in_one_call_the_same_one_once(adding):

@@ -1,18 +1,17 @@
 """The sandbox from the caller's side: programs and test cases in, verdicts out, several programs in parallel."""
 
-import marshal
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import cache
+from threading import BoundedSemaphore
 from typing import Any
 
 from vpo.core.checks import as_integer
-from vpo.sandbox.comparing import agrees
+from vpo.sandbox.client import judge_all, outputs, verdicts
+from vpo.sandbox.comparing import COMPARISONS
 from vpo.sandbox.isolation import ISOLATIONS, SAFE, Isolation
-from vpo.sandbox.processes import run_program
-from vpo.sandbox.verdicts import Case, Limits, Output, Program, Status, Verdict, printable
+from vpo.sandbox.judging import Job, encode, judge
+from vpo.sandbox.verdicts import Case, Limits, Output, Program, Verdict
 from vpo.util.errors import InputError
 
 
@@ -40,7 +39,7 @@ class Sandbox:
         self.isolation = _isolation(isolation, unsafe=unsafe) if isolation else find_isolation(unsafe=unsafe)
         share = len(os.sched_getaffinity(0)) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         self.workers = as_integer(workers, "workers", 1) if workers else max(1, share)
-        self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="sandbox")
+        self._slots = BoundedSemaphore(self.workers)
 
     def grade(self, program: Program, cases: Sequence[Case]) -> list[Verdict]:
         """One verdict for each test case of one program."""
@@ -48,69 +47,48 @@ class Sandbox:
 
     def grade_many(self, jobs: Iterable[tuple[Program, Sequence[Case]]]) -> list[list[Verdict]]:
         """One verdict for each test case of each program, in order."""
-        return self._run_all([(self._verdicts, program, list(cases)) for program, cases in jobs])
+        checked = [self._job(program, list(cases)) for program, cases in jobs]
+        return [verdicts(results) for results in judge_all(checked, self._slots)]
 
     def outputs_many(self, jobs: Iterable[tuple[Program, Sequence[tuple[Any, ...] | str]]]) -> list[list[Output]]:
-        """The output of each program for each of its inputs, compared with nothing."""
-        return self._run_all([(self._outputs, program, list(inputs)) for program, inputs in jobs])
+        """The output of each program for each of its inputs, compared with nothing: for programs that are trusted.
+
+        Values come into this process, up to `output_bytes` of text each.
+        """
+        checked = [
+            self._job(program, [Case(each, None) for each in inputs], compared=False) for program, inputs in jobs
+        ]
+        return [outputs(results) for results in judge_all(checked, self._slots)]
 
     def close(self) -> None:
-        """End the workers. Programs that have started finish, within their limits."""
-        self._pool.shutdown(cancel_futures=True)
+        """Nothing is kept between two calls."""
 
     def __enter__(self) -> "Sandbox":
         """Nothing is started before the first program."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End the workers."""
+        """End the use of the sandbox."""
         self.close()
 
-    def _run_all(self, calls: list[tuple[Any, ...]]) -> list[Any]:
-        futures = [self._pool.submit(*call) for call in calls]
+    def _job(self, program: Program, cases: list[Case], *, compared: bool = True) -> Job:
+        for case in cases:
+            _check(case, program)
+        return Job(program, cases, self.limits, self.isolation, compared)
+
+
+def _check(case: Case, program: Program) -> None:
+    """Refuse a test case that cannot be judged."""
+    if case.compare not in COMPARISONS:
+        raise InputError(f"compare must be one of {', '.join(COMPARISONS)}, not {case.compare!r}")
+    if program.entry is None and not isinstance(case.input, str):
+        raise InputError(f"input must be text for a program that reads standard input, not {case.input!r:.60}")
+    if program.entry is not None:
         try:
-            return [future.result() for future in futures]
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
-
-    def _outputs(self, program: Program, inputs: list[tuple[Any, ...] | str]) -> list[Output]:
-        encoded = [encode(each, program) for each in inputs]
-        return run_program(program, encoded, self.limits, self.isolation) if encoded else []
-
-    def _verdicts(self, program: Program, cases: list[Case]) -> list[Verdict]:
-        outputs = self._outputs(program, [case.input for case in cases])
-        return [_verdict(case, output, program) for case, output in zip(cases, outputs, strict=True)]
-
-
-def encode(value: tuple[Any, ...] | str, program: Program) -> bytes | str:
-    """An input in the form in which it is sent into the sandbox."""
-    if program.entry is None:
-        if not isinstance(value, str):
-            raise InputError(f"input must be text for a program that reads standard input, not {value!r:.60}")
-        return value
-    try:
-        return marshal.dumps(tuple(value))
-    except (ValueError, TypeError) as error:
-        raise InputError(f"input must hold numbers, texts and collections, not {value!r:.60} ({error})") from None
-
-
-def _verdict(case: Case, output: Output, program: Program) -> Verdict:
-    if output.failure is not None:
-        return output.failure
-    if program.entry is None and case.compare == "value":
-        case = replace(case, compare="text")
-    if agrees(case, output.value):
-        return Verdict(Status.PASSED)
-    return Verdict(Status.FAILED, "wrong answer", _brief(output.value))
-
-
-def _brief(value: Any) -> str:
-    try:
-        return printable(repr(value), 80)
-    except ValueError:  # Python prints no integer of more than 4,300 digits
-        return "a number of very many digits"
+            encode(tuple(case.input))
+        except (ValueError, TypeError) as error:
+            message = f"input must hold numbers, texts and collections, not {case.input!r:.60} ({error})"
+            raise InputError(message) from None
 
 
 @cache
@@ -119,8 +97,8 @@ def unavailable_reason(isolation: Isolation) -> str:
     if problem := isolation.missing():
         return problem
     program = Program("def double(number):\n    return 2 * number\n", "double")
-    output = run_program(program, [encode((21,), program)], Limits(), isolation)[0]
-    return "" if output.value == 42 else output.failure.detail if output.failure else "it does not run programs"
+    (result,) = judge(Job(program, [Case((21,), 42)], Limits(), isolation))
+    return "" if result.verdict.passed else result.verdict.detail or "it does not run programs"
 
 
 def _isolation(name: str, *, unsafe: bool) -> Isolation:

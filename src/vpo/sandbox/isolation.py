@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from signal import SIGKILL
@@ -25,7 +24,7 @@ ENVIRONMENT = {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "PATH": "/usr/bin", "HO
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 NOBODY = "65534"
-MOST_PRINTED = 128 << 20  # bytes of all tests of one start: the file they are printed to lies in memory
+PRINTED_BEYOND = 1 << 20  # bytes that a test may print beyond its limit, so that it is seen to exceed it
 END_SECONDS = 5.0  # for bwrap to exit after the process inside it
 
 
@@ -41,11 +40,12 @@ class Isolation(ABC):
         """What this machine lacks for it; empty where it may work."""
 
     @abstractmethod
-    def command(self, channel: int, seccomp: int, limits: Limits) -> list[str]:
+    def command(self, channel: int, given: int, seccomp: int, limits: Limits) -> list[str]:
         """The command that starts a sandboxed process.
 
         Args:
-            channel: the file descriptor that it writes its results to.
+            channel: the file descriptor of its connection to the judge.
+            given: one from which it reads the input of each test.
             seccomp: one from which the seccomp filter is read.
             limits: of the program.
         """
@@ -69,19 +69,18 @@ class Isolation(ABC):
                 os.killpg(process.pid, SIGKILL)
         process.wait()
 
-    def request(self, program: Program, first: int, inputs: Sequence[bytes | str], limits: Limits) -> bytes:
-        """What is sent to a sandboxed process: the program, its inputs, numbered from `first`, and its limits."""
+    def request(self, program: Program, limits: Limits) -> bytes:
+        """What is sent to a sandboxed process at its start: the program and its limits."""
         mega = 1 << 20
         rlimits = {
             "RLIMIT_AS": limits.memory_mb * mega,
             "RLIMIT_CPU": limits.processor_seconds,
-            # All tests print into one file.
-            "RLIMIT_FSIZE": max(limits.disk_mb * mega, min(MOST_PRINTED, limits.output_bytes * (len(inputs) + 1))),
+            "RLIMIT_FSIZE": max(limits.disk_mb * mega, limits.output_bytes + PRINTED_BEYOND),
             "RLIMIT_NOFILE": 64,
             "RLIMIT_CORE": 0,
             **self.more_limits,
         }
-        return marshal.dumps((program.source, program.entry, first, list(inputs), rlimits, self.confinement()))
+        return marshal.dumps((program.source, program.entry, rlimits, self.confinement()))
 
 
 class Bubblewrap(Isolation):
@@ -116,13 +115,13 @@ class Bubblewrap(Isolation):
             return "bwrap is not installed"
         return "" if supported() else "the system calls of this kind of machine are not known"
 
-    def command(self, channel: int, seccomp: int, limits: Limits) -> list[str]:
+    def command(self, channel: int, given: int, seccomp: int, limits: Limits) -> list[str]:
         """bwrap with everything mounted that the program may see."""
         return [
             *self._fixed(),
             *("--size", str(limits.disk_mb << 20), "--tmpfs", "/tmp"),
             *("--chdir", "/tmp", "--remount-ro", "/", "--seccomp", str(seccomp)),
-            *(PYTHON, *OPTIONS, "/inside", str(channel)),
+            *(PYTHON, *OPTIONS, "/inside", str(channel), str(given)),
         ]
 
     def _fixed(self) -> list[str]:
@@ -154,9 +153,9 @@ class Unisolated(Isolation):
         """Nothing: it works everywhere."""
         return ""
 
-    def command(self, channel: int, seccomp: int, limits: Limits) -> list[str]:
+    def command(self, channel: int, given: int, seccomp: int, limits: Limits) -> list[str]:
         """Python itself."""
-        return [PYTHON, *OPTIONS, str(INSIDE), str(channel)]
+        return [PYTHON, *OPTIONS, str(INSIDE), str(channel), str(given)]
 
 
 class Landlock(Unisolated):

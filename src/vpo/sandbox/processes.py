@@ -1,26 +1,30 @@
-"""Runs a program on its inputs: one process for all of them, and a new one after each test that ended it."""
+"""A program in its sandbox, as the judge sees it: started, given one input after the other, watched, ended."""
 
-import json
 import os
 import resource
 import select
 import signal
+import socket
+import struct
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
-from vpo.sandbox.inside.values import UnpackError, unpack
+from vpo.sandbox.clock import ProcessClock
 from vpo.sandbox.isolation import ENVIRONMENT, Isolation
 from vpo.sandbox.seccomp import filter_program, supported
-from vpo.sandbox.verdicts import Limits, Output, Program, Status, Verdict, printable
+from vpo.sandbox.verdicts import Limits, Program, Status, Verdict
 
-ATTEMPTS = 3  # of a start that fails, or of a process that is killed from outside
 START_SECONDS = 30.0  # a machine may be busy
 END_SECONDS = 1.0  # within which a process that closed its channel must have exited
+LINGER_SECONDS = 0.02  # within which threads that have returned are gone
+TICK = 0.02  # seconds between two looks at a running program
 CHUNK = 1 << 16
+LONGEST_NOTE = 4096  # bytes of a line on the channel that holds no value
+CREDENTIALS = struct.Struct("3i")  # process, user, group: what the kernel says of a sender
 
 
 class StartError(Exception):
@@ -31,168 +35,215 @@ class _EndedError(Exception):
     """The process exited in the middle of a test."""
 
 
-class _TooMuchError(Exception):
-    """The program returned or printed more than its limit."""
+class TimeLeft(NamedTuple):
+    """Seconds that a test may take: charged (`vpo.sandbox.clock`), and by the wall clock."""
 
-
-def run_program(program: Program, inputs: Sequence[bytes | str], limits: Limits, isolation: Isolation) -> list[Output]:
-    """One output for each input. The program is started again after a test that it did not survive."""
-    outputs: list[Output] = []
-    left = limits.seconds
-    failures = 0
-    while len(outputs) < len(inputs):
-        if left <= 0:
-            verdict = Verdict(Status.NOT_RUN, detail=f"the {limits.seconds:g} s of the program were used up")
-            return outputs + [Output(failure=verdict)] * (len(inputs) - len(outputs))
-        try:
-            with SandboxedProcess(program, len(outputs), inputs[len(outputs) :], limits, isolation) as process:
-                try:
-                    for output in process.outputs(left):
-                        outputs.append(output)  # one by one: the process may be killed before the next
-                finally:
-                    left -= process.spent
-        except (StartError, OSError) as error:
-            failures += 1
-            if failures == ATTEMPTS:
-                verdict = Verdict(Status.ERROR, detail=str(error))
-                return outputs + [Output(failure=verdict)] * (len(inputs) - len(outputs))
-    return outputs
+    charged: float
+    wall: float
 
 
 @dataclass
 class SandboxedProcess:
-    """A started program, seen from outside the sandbox."""
+    """A started program.
+
+    Attributes:
+        program: the program.
+        limits: of it.
+        isolation: the backend that confines it.
+        again: whether it was started before; then the start counts to its time.
+        alive: whether it can run further tests.
+        tests: that it has run.
+        spent: seconds that it is charged for, of those tests.
+    """
 
     program: Program
-    first: int  # number of the first input
-    inputs: Sequence[bytes | str]
     limits: Limits
     isolation: Isolation
-    spent: float = 0.0  # seconds, of the tests so far
-    alive: bool = True  # whether it can run further tests
-    lines: bytearray = field(default_factory=bytearray)
-    read_to: int = 0  # how much of what it printed belongs to the tests before
+    again: bool = False
+    alive: bool = True
+    tests: int = 0
+    spent: float = 0.0
+    _lines: bytearray = field(default_factory=bytearray)
 
     def __enter__(self) -> "SandboxedProcess":
-        """Start the process."""
+        """Start the process, and wait until it is about to run the program."""
         with ExitStack() as ours, ExitStack() as theirs:
-            self.channel, writing = os.pipe2(os.O_CLOEXEC)
-            ours.callback(os.close, self.channel)
-            theirs.callback(os.close, writing)
-            request = _memory_file(self.isolation.request(self.program, self.first, self.inputs, self.limits), theirs)
-            seccomp = _memory_file(filter_program(before_start=True) if supported() else b"", theirs)
+            self.channel, channel = socket.socketpair()
+            ours.callback(self.channel.close)
+            theirs.callback(channel.close)
+            self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            self.input = _memory_file(b"", ours)
             self.printed = _memory_file(b"", ours)
+            self.errors = _memory_file(b"", ours)
+            request = _reopened(
+                _memory_file(self.isolation.request(self.program, self.limits), theirs), os.O_RDONLY, theirs
+            )
+            seccomp = _memory_file(filter_program(before_start=True) if supported() else b"", theirs)
+            given = _reopened(self.input, os.O_RDONLY, theirs)
+            # Appending, so that printing begins anew where the judge has truncated the file.
+            printed = _reopened(self.printed, os.O_WRONLY | os.O_APPEND, theirs)
             self.process = subprocess.Popen(
-                self.isolation.command(writing, seccomp, self.limits),
+                self.isolation.command(channel.fileno(), given, seccomp, self.limits),
                 stdin=request,
-                stdout=subprocess.DEVNULL if self.program.entry else self.printed,
-                stderr=subprocess.PIPE,
+                stdout=subprocess.DEVNULL if self.program.entry else printed,
+                stderr=self.errors,
                 env=ENVIRONMENT,
                 cwd="/",
-                pass_fds=(writing, seccomp),
+                pass_fds=(channel.fileno(), given, seccomp),
                 start_new_session=True,
             )
+            ours.callback(self.isolation.end, self.process)
+            theirs.close()
+            self.poll = select.poll()
+            self.poll.register(self.channel, select.POLLIN)
+            with suppress(OSError):  # a kernel before 5.3, or too many open files
+                # If bwrap is killed while it starts, the process that it began keeps the channel open.
+                ending = os.pidfd_open(self.process.pid)
+                ours.callback(os.close, ending)
+                self.poll.register(ending, select.POLLIN)
+            self._wait_until_ready()
             self.files = ours.pop_all()
-        self.poll = select.poll()
-        self.poll.register(self.channel, select.POLLIN)
-        with suppress(OSError):  # a kernel before 5.3, or too many open files
-            # If bwrap is killed while it starts, the process that it began keeps the channel open.
-            ending = os.pidfd_open(self.process.pid)
-            self.files.callback(os.close, ending)
-            self.poll.register(ending, select.POLLIN)
         return self
 
     def __exit__(self, *error: object) -> None:
         """End the process, whatever it is doing."""
-        self.isolation.end(self.process)
         self.files.close()
-        assert self.process.stderr is not None
-        self.process.stderr.close()
 
-    def outputs(self, left: float) -> Iterator[Output]:
-        """Yield the output for each input, until all are done or the process has ended.
+    def run(self, number: int, data: bytes, time_left: TimeLeft, most: Callable[[], int]) -> bytes | Verdict | None:
+        """The answer to one input; the verdict where there is none; None where the process ended before this test.
+
+        The answer is a line of JSON (`vpo.sandbox.inside.runner`), and after it what the program printed.
 
         Args:
-            left: seconds that all of it may take.
+            number: of the test.
+            data: the input.
+            time_left: that the test may take.
+            most: the most bytes that the program may return or print; called only for more than `CHUNK`.
         """
+        before = self.spent
         try:
-            started = self._wait_for_line(START_SECONDS) and self._take_line() == b'["ready"]'
+            if not self._send(number, data):
+                return None
+            result = self._wait_for_line(time_left, most) or self._take_answer(most)
         except _EndedError:
-            started = False
-        if not started:
-            raise StartError(self._start_problem())
-        began = time.monotonic()
-        for number in range(self.first, self.first + len(self.inputs)):
-            output = self._output(number, left - (time.monotonic() - began))
-            self.spent = time.monotonic() - began
-            yield output
-            if not self.alive:
-                return
-
-    def _output(self, number: int, left: float) -> Output:
-        seconds = max(0.0, min(self.limits.test_seconds, left))
-        try:
-            try:
-                in_time = self._wait_for_line(seconds)
-            except _EndedError:
-                return self._ended()
-            return self._read_result(number) if in_time else _failed("timeout", f"longer than {seconds:.3g} s")
-        except _TooMuchError:
+            result = self._ended(most)
+        self.spent = max(before, self.clock.charged - self.base)
+        self.tests += 1
+        if isinstance(result, Verdict):
             self.alive = False
-            return _failed("wrong answer", f"output of more than {self.limits.output_bytes:,} bytes")
+        if self.alive:
+            self._end_if_threads_linger()
+        return result
 
-    def _wait_for_line(self, seconds: float) -> bool:
-        """Read until a line is complete; False where that takes longer than `seconds`."""
-        deadline = time.monotonic() + seconds
-        complete = b"\n" in self.lines
-        while not complete:
-            wait = deadline - time.monotonic()
-            if wait <= 0 or not (ready := self.poll.poll(wait * 1000)):
-                self.alive = False
-                return False
-            data = os.read(self.channel, CHUNK) if self.channel in dict(ready) else b""
-            if not data:
-                raise _EndedError
-            self.lines += data
-            complete = b"\n" in data  # searching all of `lines` would take quadratic time where bytes come singly
-            if len(self.lines) > self.limits.output_bytes + CHUNK:
-                raise _TooMuchError
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        data = b""
+        messages: list[tuple[int, int, bytes]] = []
+        while not data.endswith(b"\n") and len(data) < LONGEST_NOTE:
+            ready = dict(self.poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
+            if self.channel.fileno() not in ready:
+                break
+            received, messages, _, _ = self.channel.recvmsg(LONGEST_NOTE, socket.CMSG_SPACE(CREDENTIALS.size))
+            if not received:
+                break
+            data += received
+        if data != b'["ready"]\n' or not messages:
+            raise StartError(self._start_problem())
+        self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+        pid, _, _ = CREDENTIALS.unpack(messages[0][2])
+        self.clock = ProcessClock(pid)
+        self.base = 0.0 if self.again else self.clock.charged
+
+    def _send(self, number: int, data: bytes) -> bool:
+        """Put an input where the program reads it, and say so; False where the process ended after the last test."""
+        os.ftruncate(self.input, 0)
+        os.ftruncate(self.printed, 0)
+        written = 0
+        while written < len(data):
+            written += os.pwrite(self.input, data[written : written + (1 << 30)], written)
+        self.clock.begin()
+        try:
+            self.channel.sendall(b"%d %d\n" % (number, len(data)))
+        except OSError:
+            if not self.tests:
+                raise _EndedError from None
+            self.alive = False
+            return False
         return True
 
-    def _take_line(self) -> bytes:
-        line, _, rest = bytes(self.lines).partition(b"\n")
-        self.lines = bytearray(rest)
-        return line
+    def _wait_for_line(self, time_left: TimeLeft, most: Callable[[], int]) -> Verdict | None:
+        """Read until a line is complete; the verdict where that takes too long or too much."""
+        began = looked = time.monotonic()
+        bound = 0
+        if self.program.entry is None:
+            most = _length_of_note
+        while True:
+            ready = dict(self.poll.poll(TICK * 1000))
+            if self.channel.fileno() in ready:
+                data = self._receive()
+                self._lines += data
+                if b"\n" in data:  # searching all of `_lines` would take quadratic time where bytes come singly
+                    return self._overtime(time_left)
+                if len(self._lines) > CHUNK:
+                    bound = bound or max(CHUNK, most())
+                    if len(self._lines) > bound:
+                        return _too_much(bound)
+            elif ready:
+                raise _EndedError
+            now = time.monotonic()
+            if now - looked >= TICK:
+                looked = now
+                self.clock.sample()
+                if self.clock.threads > self.limits.threads:
+                    return _failed("forbidden", f"more than {self.limits.threads} threads")
+                if now - began > time_left.wall:
+                    return _failed("timeout", f"longer than {time_left.wall:.3g} s on the wall clock")
+                if late := self._overtime(time_left):
+                    return late
 
-    def _read_result(self, number: int) -> Output:
-        """The output that a line holds. The line may be forged by the program, so it counts as an output at most."""
-        line = self._take_line()
+    def _overtime(self, time_left: TimeLeft) -> Verdict | None:
+        if self.clock.charged - self.base - self.spent <= time_left.charged:
+            return None
+        return _failed("timeout", f"longer than {time_left.charged:.3g} s")
+
+    def _receive(self) -> bytes:
         try:
-            test, kind, content = json.loads(line)
-            if test != number or not isinstance(kind, str):
-                raise ValueError
-            if kind == "returned":
-                return Output(unpack(content) if self.program.entry else self._text(content))
-            if not isinstance(content, str):
-                raise ValueError
-        except (ValueError, TypeError, RecursionError, UnpackError):
-            self.alive = False
-            return _failed("forbidden", "its line on the channel is not a result")
-        return _failed(kind if kind in ("memory", "forbidden") else "exception", printable(content))
+            data = self.channel.recv(CHUNK, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            raise _EndedError from None
+        if not data:
+            raise _EndedError
+        return data
 
-    def _text(self, end: Any) -> str:
-        """What was printed since the test before."""
-        if not isinstance(end, int) or end < self.read_to:
-            raise ValueError
-        length = end - self.read_to
-        if length > self.limits.output_bytes:
-            raise _TooMuchError
-        data = os.pread(self.printed, length, self.read_to)
-        self.read_to = end
-        return data.decode("utf-8", "replace")
+    def _take_answer(self, most: Callable[[], int]) -> bytes | Verdict:
+        line, end, rest = bytes(self._lines).partition(b"\n")
+        self._lines.clear()
+        if rest:  # one line answers one input
+            return _failed("forbidden", "it wrote to the channel")
+        if self.program.entry:
+            return line
+        printed = self._printed(most)
+        return printed if isinstance(printed, Verdict) else line + end + printed
 
-    def _ended(self) -> Output:
-        """The output of a test in which the process exited."""
+    def _printed(self, most: Callable[[], int]) -> bytes | Verdict:
+        size = os.fstat(self.printed).st_size
+        if size > CHUNK and size > (bound := max(CHUNK, most())):
+            return _too_much(bound)
+        return os.pread(self.printed, size, 0)
+
+    def _end_if_threads_linger(self) -> None:
+        """A process with threads that outlive a test is ended: they would work on in the next test."""
+        deadline = time.monotonic() + LINGER_SECONDS
+        while len(self.clock.states()) > 1:
+            if time.monotonic() > deadline:
+                self.alive = False
+                return
+            time.sleep(0.001)
+
+    def _ended(self, most: Callable[[], int]) -> bytes | Verdict:
+        """The result of a test in which the process exited."""
         self.alive = False
         used = self._wait_for_exit(END_SECONDS)
         if used is None:
@@ -206,18 +257,13 @@ class SandboxedProcess:
         if self.isolation.killed_from_outside(code):
             raise StartError("the sandbox was killed from outside")
         if code == 0 and self.program.entry is None:
-            return self._all_printed()
+            printed = self._printed(most)
+            return printed if isinstance(printed, Verdict) else b'["exited"]\n' + printed
         if number == signal.SIGKILL:
             return _failed("memory", "it was killed")
         known = number in set(signal.Signals)
         how = f"by {signal.Signals(number).name}" if known else f"with exit code {code}"
         return _failed("exception", f"it ended {how} in the middle of the test")
-
-    def _all_printed(self) -> Output:
-        try:
-            return Output(self._text(os.fstat(self.printed).st_size))
-        except ValueError:
-            return _failed("forbidden", "it truncated what it had printed")
 
     def _wait_for_exit(self, seconds: float) -> resource.struct_rusage | None:
         """The resources that the process used; None where it still runs after `seconds`."""
@@ -232,14 +278,20 @@ class SandboxedProcess:
 
     def _start_problem(self) -> str:
         self.isolation.end(self.process)
-        assert self.process.stderr is not None
-        os.set_blocking(self.process.stderr.fileno(), False)  # nothing is left that would write to it, or close it
-        text = (self.process.stderr.read(2000) or b"").decode("utf-8", "replace").strip()
+        text = os.pread(self.errors, 2000, 0).decode("utf-8", "replace").strip()
         return " ".join(text.split())[-300:] or "it did not start in time"
 
 
-def _failed(reason: str, detail: str) -> Output:
-    return Output(failure=Verdict(Status.FAILED, reason, detail))
+def _failed(reason: str, detail: str) -> Verdict:
+    return Verdict(Status.FAILED, reason, detail)
+
+
+def _length_of_note() -> int:
+    return LONGEST_NOTE
+
+
+def _too_much(most: int) -> Verdict:
+    return _failed("wrong answer", f"output of more than {most:,} bytes")
 
 
 def _memory_file(data: bytes, files: ExitStack) -> int:
@@ -249,3 +301,10 @@ def _memory_file(data: bytes, files: ExitStack) -> int:
     os.write(descriptor, data)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
+
+
+def _reopened(descriptor: int, flags: int, files: ExitStack) -> int:
+    """Another descriptor of an open file, with other rights and a position of its own."""
+    again = os.open(f"/proc/self/fd/{descriptor}", flags | os.O_CLOEXEC)
+    files.callback(os.close, again)
+    return again

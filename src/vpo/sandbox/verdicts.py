@@ -42,7 +42,10 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a program may use. Seconds are wall-clock time, since a program that sleeps blocks a worker too.
+    """What a program may use.
+
+    Seconds are processor time of all threads, and time asleep, since a program that sleeps holds a worker. Waiting for
+    a core costs nothing, so a busy machine fails no program. The wall clock is a second limit, ten times as large.
 
     Attributes:
         test_seconds: for each test.
@@ -50,6 +53,7 @@ class Limits:
         memory_mb: address space.
         output_bytes: of what a test prints, or returns.
         disk_mb: size of the private temporary folder.
+        threads: at the same time.
     """
 
     test_seconds: float = 4.0
@@ -57,12 +61,18 @@ class Limits:
     memory_mb: int = 512
     output_bytes: int = 1_000_000
     disk_mb: int = 16
+    threads: int = 16
 
     def __post_init__(self) -> None:
         """Refuse limits within which nothing can run."""
         for name, value in vars(self).items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
                 raise InputError(f"{name} must be a number above 0, not {value!r}")
+
+    @staticmethod
+    def wall_seconds(seconds: float) -> float:
+        """What the wall clock allows for a number of charged seconds, on a machine that is very busy."""
+        return 10.0 * seconds + 10.0
 
     @property
     def processor_seconds(self) -> int:

@@ -1,11 +1,12 @@
-"""Runs a program inside the sandbox: reads it with its inputs, runs it test by test, and writes the results.
+"""Runs a program inside the sandbox: reads it, runs it test by test, and writes the results.
 
-The grader trusts nothing here, since the program shares this process and may patch, forge or end all of it. Every
-guarantee is enforced from outside, by the isolation backend and by the grader's clock.
+The judge trusts nothing here, since the program shares this process and may patch, forge or end all of it. Every
+guarantee is enforced from outside, by the isolation backend and by the judge.
 
-The channel to the grader is a pipe. Its first line, "ready", is written before any of the program runs; then one line
-for each test: ``[number, "returned", value]``, or ``[number, reason, detail]`` for a failure. What a program prints
-goes into a file, and the value is the length of that file by then.
+The channel to the judge is a socket. Its first line, "ready", is written before any of the program runs. Then the judge
+puts the input of a test into a file that can only be read here, and sends a line with the number of the test and the
+size of the input. One line answers: ``[number, "returned", value]``, or ``[number, reason, detail]`` for a failure.
+What a program prints goes into a file, which the judge empties before each test.
 """
 
 import atexit
@@ -19,26 +20,25 @@ import resource
 import sys
 import threading
 from _json import encode_basestring_ascii, make_encoder  # importing json takes longer than everything else
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
 from values import pack  # type: ignore[import-not-found]  # this folder is sys.path[0]
 
-PIPE_CAPACITY = 65_536
-OPEN_FILES = 1024  # descriptors are below this when the runner starts
 REQUEST, PRINTED = 0, 1  # descriptors: the request, later each test's standard input; and standard output
+INHERITED = 48  # descriptors that the runner begins with are below this, those that it makes are above it
 
 _encode = make_encoder(None, repr, encode_basestring_ascii, None, ":", ",", False, False, True)
 
 
 def main() -> None:
     """Read the request, set limits and confinement, and run the program."""
-    channel = int(sys.argv[1])
+    # Whatever else was inherited is closed, such as the file that the seccomp filter is read from.
+    channel, given = (fcntl.fcntl(int(word), fcntl.F_DUPFD_CLOEXEC, INHERITED) for word in sys.argv[1:])
+    os.closerange(3, INHERITED)
     with os.fdopen(REQUEST, "rb", closefd=False) as file:
-        source, entry, first, inputs, limits, confinement = marshal.load(file)
-    os.closerange(3, channel)  # whatever else was inherited, such as the file that the seccomp filter is read from
-    os.closerange(channel + 1, OPEN_FILES)
+        source, entry, limits, confinement = marshal.load(file)
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, REQUEST)
     os.dup2(nowhere, 2)
@@ -53,11 +53,16 @@ def main() -> None:
         while data:
             data = data[os.write(channel, data) :]
 
+    def tests() -> Iterator[tuple[int, int]]:
+        while line := os.read(channel, 64):
+            number, size = line.split()
+            yield int(number), int(size)
+
     sys.path.pop(0)  # this folder
     sys.argv = ["solution.py"]
     send("ready")
     run = run_function if entry else run_script
-    run(source, entry, first, inputs, send)
+    run(source, entry, given, tests(), send)
     os._exit(0)  # ends the program's threads too
 
 
@@ -71,36 +76,52 @@ def restrict(limits: dict[str, int]) -> None:
         resource.setrlimit(number, (value, value + 1 if name == "RLIMIT_CPU" else value))
 
 
-def run_function(source: str, entry: str, first: int, inputs: list[Any], send: Callable[..., None]) -> None:
+def run_function(
+    source: str, entry: str, given: int, tests: Iterator[tuple[int, int]], send: Callable[..., None]
+) -> None:
     """Execute the program once, and call its function with the arguments of each test."""
-    module = fresh_module("solution")
-    try:
-        exec(compile(source, "solution.py", "exec", dont_inherit=True), module.__dict__)
-        function = look_up(module, entry)
-    except BaseException as error:
-        reason, detail = describe(error)
-        for number in range(first, first + len(inputs)):
-            send(number, reason, detail)
-        return
-    for number, arguments in enumerate(inputs, start=first):
+    function: Callable[..., Any] | None = None
+    problem: tuple[str, str] | None = None
+    for number, size in tests:
+        if function is None and problem is None:
+            try:
+                module = fresh_module("solution")
+                exec(compile(source, "solution.py", "exec", dont_inherit=True), module.__dict__)
+                function = look_up(module, entry)
+            except BaseException as error:
+                problem = describe(error)
+        if function is None:
+            send(number, *(problem or ()))
+            continue
         try:
-            send(number, "returned", pack(function(*marshal.loads(arguments))))
+            send(number, "returned", pack(function(*marshal.loads(read(given, size)))))
         except BaseException as error:
             send(number, *describe(error))
 
 
-def run_script(source: str, entry: None, first: int, inputs: list[str], send: Callable[..., None]) -> None:
+def read(file: int, size: int) -> bytes:
+    """The first bytes of a file."""
+    data = os.pread(file, size, 0)
+    while len(data) < size and (more := os.pread(file, size - len(data), len(data))):  # one call reads 2 GB at most
+        data += more
+    return data
+
+
+def run_script(
+    source: str, entry: None, given: int, tests: Iterator[tuple[int, int]], send: Callable[..., None]
+) -> None:
     """Execute the program again for each test, with its text on standard input."""
     builtins.exit = builtins.quit = leave  # type: ignore[assignment]  # the module site defines these, and -S leaves it out
-    printed = fcntl.fcntl(PRINTED, fcntl.F_DUPFD_CLOEXEC, 10)  # a number that programs do not close by accident
+    printed = fcntl.fcntl(PRINTED, fcntl.F_DUPFD_CLOEXEC, INHERITED)
     code: CodeType | None = None
-    for number, text in enumerate(inputs, start=first):
+    for number, _ in tests:
         try:
             code = code or compile(source, "solution.py", "exec", dont_inherit=True)
             os.dup2(printed, PRINTED)
-            feed(text)
+            os.dup2(given, REQUEST)
+            os.lseek(REQUEST, 0, os.SEEK_SET)
             run_once(code)
-            message: tuple[str, Any] = ("returned", os.lseek(printed, 0, os.SEEK_CUR))
+            message: tuple[str, Any] = ("returned", None)
         except BaseException as error:
             message = describe(error)
         send(number, *message)
@@ -125,6 +146,7 @@ def run_once(code: CodeType) -> None:
 
 def forget() -> None:
     """Free what a test has left in memory, so that the next one has all of the limit."""
+    sys.stdin = sys.stdout = sys.__stdin__ = sys.__stdout__ = None  # type: ignore[misc]
     sys.modules.pop("__main__", None)
     atexit._clear()  # functions that an exception left uncalled
     gc.unfreeze()
@@ -134,29 +156,6 @@ def forget() -> None:
 def leave(code: Any = None) -> None:
     """Replaces the built-ins `exit` and `quit`."""
     raise SystemExit(code)
-
-
-def feed(text: str) -> None:
-    """Make standard input a pipe that holds a text."""
-    data = text.encode("utf-8", "surrogatepass")
-    reading, writing = os.pipe()
-    if reading != REQUEST:  # they are equal where the program closed its input
-        os.dup2(reading, REQUEST)
-        os.close(reading)
-
-    def write() -> None:
-        rest = data
-        try:
-            while rest:
-                rest = rest[os.write(writing, rest) :]
-        except OSError:  # the program closed its input
-            pass
-        os.close(writing)
-
-    if len(data) <= PIPE_CAPACITY:
-        write()
-    else:
-        threading.Thread(target=write, daemon=True).start()
 
 
 def finish_threads() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vpo.core.checks import as_integer
 from vpo.sandbox.verdicts import Limits, Status, Verdict
-from vpo.tasks.code.answers import extract_program, fenced, parse_python, program_form
+from vpo.tasks.code.answers import extract_program, fenced, program_form
 from vpo.tasks.code.problem import CodeProblem, choose_tests
 from vpo.tasks.code.readers import DateWindow, find_reader
 from vpo.tasks.code.running import Submission, compute_expected, grade
@@ -154,9 +154,8 @@ class CodeTask(Task[CodeProblem]):
 
 
 def _program(answer: str | None) -> str | None:
-    """The program of an answer, None where it is missing or not Python."""
-    source = None if answer is None else extract_program(answer)
-    return None if source is None or parse_python(source) is None else source
+    """The program of an answer, None where it is missing."""
+    return None if answer is None else extract_program(answer)
 
 
 def _vector(verdicts: Sequence[Verdict]) -> Vector | None:
