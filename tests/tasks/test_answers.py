@@ -1,8 +1,10 @@
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vpo.tasks.answers import duplicates, instruction, parse, parts, split_reasoning, write
+from vpo.tasks.answers import duplicates, instruction, parse, parts, thoughts, write
 
 TAGS = ["<think>", "</think>", "<answer>", "</answer>", "<answer_1>", "</answer_1>", "<answer_2>", "</answer_2>", "<a"]
 noise = st.lists(st.one_of(st.sampled_from([*TAGS, "<answer_3>", "</answer_3>", "a", " ", "\n"]), st.text(max_size=5)))
@@ -79,6 +81,46 @@ CASES = [
     ("an end of reasoning after all", "<answer_1>a</answer_1></think>", ["a", None, None]),
     ("an answer left open in the reasoning", "try <answer_2> no </think><answer_1>a</answer_1>", ["a", None, None]),
     ("reasoning twice", "<think>s</think>ok<think>t</think><answer_1>a</answer_1>", ["a", None, None]),
+    (
+        "a draft in a later thought",
+        "<think>s</think>ok<think>maybe <answer_1>x</answer_1></think><answer_1>a</answer_1>",
+        ["a", None, None],
+    ),
+    (
+        "words before a thought",
+        "Okay. <think>maybe <answer_1>x</answer_1></think><answer_1>a</answer_1>",
+        ["a", None, None],
+    ),
+    (
+        "a tag before a thought",
+        "I write <answer_1>. <think>maybe <answer_1>x</answer_1></think><answer_1>a</answer_1>",
+        ["a", None, None],
+    ),
+    (
+        "a draft between answers",
+        "<answer_1>a</answer_1><think>or <answer_2>x</answer_2></think><answer_2>b</answer_2>",
+        ["a", "b", None],
+    ),
+    (
+        "a thought between answers without end",
+        "<answer_1>a</answer_1><think>or <answer_2>x</answer_2>",
+        ["a", None, None],
+    ),
+    (
+        "an end of reasoning in an answer that looks like a tag",
+        "<answer_1>see <answer here </think> ok</answer_1><answer_2>b</answer_2>",
+        ["see <answer here </think> ok", "b", None],
+    ),
+    (
+        "an end of reasoning in an answer with a single tag",
+        "<answer_1>in <answer> tags </think></answer_1><answer_2>b</answer_2>",
+        ["in <answer> tags </think>", "b", None],
+    ),
+    (
+        "an end of reasoning in an answer after a closing tag",
+        "<answer_1>a</answer_1><answer_2>b </answer_1> </think></answer_2><answer_3>c</answer_3>",
+        ["a", "b </answer_1> </think>", "c"],
+    ),
 ]
 
 
@@ -102,6 +144,66 @@ def test_what_counts(completion, expected):
 )
 def test_what_counts_as_a_single_answer(completion, expected):
     assert parse(completion, 1) == [expected]
+
+
+def opened_at(text, position, answers):
+    """The opening tag at a position, by the rules in words; None where there is none."""
+    tags = ["<answer>"] if answers == 1 else [f"<answer_{number}>" for number in range(1, 10)]
+    return next((tag for tag in tags if text.startswith(tag, position)), None)
+
+
+def closing_end(text, position, answers):
+    """Where the text of an answer that opens at a position ends, None for one that is not closed in time."""
+    tag = opened_at(text, position, answers)
+    for here in range(position + len(tag), len(text)):
+        if opened_at(text, here, answers):
+            return None
+        if text.startswith(f"</{tag[1:]}", here):
+            return here
+    return None
+
+
+def thought_of_the_prompt(text, answers):
+    """Where a thought that the prompt opened ends: at the first end, outside all answers, with an answer after it."""
+    first = text.find("</think>")
+    after = first + len("</think>")
+    if first < 0 or "<think>" in text[:first]:
+        return 0
+    for position in range(first):
+        end = closing_end(text, position, answers) if opened_at(text, position, answers) else None
+        if end is not None and first < end:
+            return 0
+    return after if any(opened_at(text, later, answers) for later in range(after, len(text))) else 0
+
+
+def parse_slowly(text, answers):
+    """The rules, character by character."""
+    texts = [None] * answers
+    position = thought_of_the_prompt(text, answers)
+    while position < len(text):
+        tag = opened_at(text, position, answers)
+        end = closing_end(text, position, answers) if tag else None
+        if text.startswith("<think>", position):
+            after = text.find("</think>", position)
+            position = after + len("</think>") if after >= 0 else len(text)
+        elif end is not None:
+            index = 0 if answers == 1 else int(tag[8:-1]) - 1
+            if index < answers and texts[index] is None:
+                texts[index] = text[position + len(tag) : end].strip()
+            position = end + len(tag) + 1
+        else:
+            position += 1
+    return texts
+
+
+@pytest.mark.parametrize("answers", [1, 2, 3])
+def test_the_parser_agrees_with_the_rules_in_words(answers):
+    pieces = ["<think>", "</think>", "<answer>", "</answer>", "<answer", "x", "\n", "<", "</"]
+    pieces += [f"<{end}answer_{number}>" for number in (1, 2, 3, 4) for end in ("", "/")]
+    random = Random(answers)
+    for _ in range(3000):
+        text = "".join(random.choices(pieces, k=random.randint(1, 14)))
+        assert parse(text, answers) == parse_slowly(text, answers), text
 
 
 @given(noise, st.integers(1, 4))
@@ -142,17 +244,14 @@ def test_duplicates_have_equal_normal_forms():
 @pytest.mark.parametrize(
     ("completion", "expected"),
     [
-        ("<think>t</think>a", ("<think>t</think>", "a")),
-        (" <think>t</think> a", ("<think>t</think>", " a")),
-        ("t</think>a", ("<think>t</think>", "a")),
-        ("<think>t", ("<think>t", "")),
-        ("a", ("", "a")),
-        ("a<think>t</think>", ("", "a<think>t</think>")),
-        ("<think>t</think>a</think>b", ("<think>t</think>", "a</think>b")),
+        ("<think> s </think>ok<think>t</think><answer_1>a</answer_1><think>u</think><answer_2>b</answer_2>", "s\nt"),
+        ("s</think><answer_1>a</answer_1>", "s"),
+        ("<answer_1>a <think>s</think></answer_1>", ""),
+        ("<think></think><answer_1>a</answer_1>", ""),
     ],
 )
-def test_reasoning_is_split_off(completion, expected):
-    assert split_reasoning(completion) == expected
+def test_thoughts_before_the_first_answer(completion, expected):
+    assert thoughts(completion, 2) == expected
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,33 @@ def test_a_single_answer_is_all_that_follows_the_reasoning(two_hops):
     assert task.score(problem, parsed) == (1, 1, 1, 1, 1)
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Okay. <think>maybe {draft}</think>",
+        "<think>a</think> Hm. <think>maybe {draft}</think>",
+        "<think>a</think><think>{draft}",
+        "In <answer> tags. <think>maybe {draft}</think>",
+        "maybe {draft}</think>",
+        "maybe {draft}</think><think>or {draft}</think>",
+    ],
+)
+def test_an_answer_drafted_in_any_thought_does_not_count(two_hops, before):
+    task, problem = two_hops
+    text = before.format(draft=answer("1", "x")) + answer("4,6", "Lake Vostok")
+    vectors = task.score_all([problem], task.parse(text, 1))
+    assert vectors == [(0,) * 5 if before.endswith("{draft}") else (1,) * 5]
+    if not before.startswith("maybe"):  # in a set too, inside the answer
+        in_a_set = f"<answer_1>{text}</answer_1><answer_2>{text}</answer_2>"
+        assert task.score_all([problem] * 2, task.parse(in_a_set, 2)) == vectors * 2
+
+
+def test_think_tags_inside_an_answer_are_text(two_hops):
+    task, problem = two_hops
+    for text in (answer("4,6", "Lake <think> Vostok"), answer("4,6", "Lake </think> Vostok")):
+        assert task.score_all([problem], task.parse(text, 1)) == [(1, 1, 1, 1, pytest.approx(4 / 5))]
+
+
 def test_answers_of_a_set_keep_their_own_tags(two_hops):
     task, problem = two_hops
     text = f"<answer_1>{answer('4', 'Vostok')}</answer_1><answer_2>{answer('6', 'Lake Vostok')}</answer_2>"

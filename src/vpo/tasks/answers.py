@@ -3,9 +3,9 @@
 Several answers are written in numbered tags, ``<answer_1>…</answer_1>`` to ``<answer_m>…</answer_m>``; a single one in
 ``<answer>…</answer>``. The exact rules:
 
-- Reasoning before the first answer is skipped, with any tags in it: all up to the first ``</think>``, where
-  ``<think>`` opened it, or where the prompt did: then an answer must follow, and the tag must not be inside one.
-  Reasoning that was opened and never ends leaves no answer.
+- Thoughts, ``<think>…</think>``, are skipped with any tags in them, wherever they are outside a closed answer. One that
+  is never closed lasts to the end. The prompt may have opened the first: then all up to ``</think>`` is skipped, if an
+  answer follows, and the tag is not inside one.
 - An answer counts once its own closing tag follows, before any other answer opens. So an unclosed answer is
   missing, and with it nothing else: not the answers before it, not those after it.
 - Answers are indexed by their number, in whatever order they appear. Of a repeated number the first that is closed
@@ -18,14 +18,14 @@ White space around an answer is stripped. An answer may be empty; the task score
 
 import re
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+from typing import NamedTuple
 
+from vpo.tasks.thoughts import prompted_end, section_pattern, split_thoughts
 from vpo.util.errors import InputError
 
-THINK, END_THINK = "<think>", "</think>"
-_SINGLE = re.compile(r"<answer>")
-_NUMBERED = re.compile(r"<answer_([1-9][0-9]{0,5})>")
+_TAGS = {True: "answer", False: "answer_[1-9][0-9]{0,5}"}  # of a single answer, and of numbered ones
+_OPENING = {single: re.compile(f"<{tag}>") for single, tag in _TAGS.items()}
+_ANSWERS = {single: section_pattern(tag, until=tag) for single, tag in _TAGS.items()}
 
 
 def instruction(answers: int) -> str:
@@ -58,9 +58,9 @@ def parse(completion: str, answers: int) -> list[str | None]:
     """The answers of a completion by their number, None for a missing one. Takes linear time."""
     _check(answers)
     texts: list[str | None] = [None] * answers
-    for opened in _opened_answers(completion, answers):
-        if opened.index < answers and texts[opened.index] is None and opened.stop is not None:
-            texts[opened.index] = completion[opened.start : opened.stop].strip()
+    for match in _ANSWERS[answers == 1].finditer(completion, _begin(completion, answers)):
+        if match["name"] and (index := _index(match["name"])) < answers and texts[index] is None:
+            texts[index] = match["text"].strip()
     return texts
 
 
@@ -73,87 +73,68 @@ def parts(completion: str, answers: int) -> list[tuple[int, int]]:
     m.
     """
     _check(answers)
-    opened = _opened_answers(completion, answers)
+    opened = _opened(completion, answers)
+    followings = [*(each.tag for each in opened[1:]), len(completion)]
     ends: list[tuple[int, int]] = []
     closed: set[int] = set()
-    for each in opened:
-        if each.index < answers and each.index not in closed:
-            ends.append((each.end, each.index))
-            if each.stop is not None:
-                closed.add(each.index)
+    for each, following in zip(opened, followings, strict=False):
+        if each.answer < answers and each.answer not in closed:
+            ends.append((following if each.end is None else each.end, each.answer))
+            if each.end is not None:
+                closed.add(each.answer)
     if all(index != 0 for _, index in ends):
         ends.insert(0, (opened[0].start if opened else len(completion), 0))
     return [*ends, (len(completion), answers - 1)]
 
 
-@dataclass(slots=True)
-class _OpenedAnswer:
-    """An answer whose opening tag is in the completion.
+def thoughts(completion: str, answers: int) -> str:
+    """The thoughts before the first answer, without their tags; empty without any."""
+    return split_thoughts(completion, _ANSWERS[answers == 1])[0]
+
+
+class _OpenedAnswer(NamedTuple):
+    """An answer whose opening tag is in the completion, outside thoughts.
 
     Attributes:
-        index: its number less 1.
-        start: position of its text, after the opening tag.
-        stop: position of its closing tag; None for one that is not closed.
-        end: where its part of the completion ends: after its closing tag, or at the next opening tag.
+        answer: its index, from 0.
+        tag: position of its opening tag.
+        start: position of its text, after that tag.
+        end: position after its closing tag; None for one that is not closed.
     """
 
-    index: int
+    answer: int
+    tag: int
     start: int
-    stop: int | None
-    end: int
+    end: int | None
 
 
-def _opened_answers(completion: str, answers: int) -> list[_OpenedAnswer]:
-    """The answers that are opened after the reasoning, in the order of the completion."""
-    opening = _SINGLE if answers == 1 else _NUMBERED
-    tags = list(opening.finditer(completion, reasoning_end(completion, answers)))
-    opened = []
-    for tag, following in zip_longest(tags, tags[1:]):
-        until = following.start() if following else len(completion)
-        closing = "</" + tag.group()[1:]
-        stop = completion.find(closing, tag.end(), until)
-        index = 0 if answers == 1 else int(tag.group(1)) - 1
-        opened.append(_OpenedAnswer(index, tag.end(), *((stop, stop + len(closing)) if stop >= 0 else (None, until))))
-    return opened
+def _opened(completion: str, answers: int) -> list[_OpenedAnswer]:
+    """The answers that are opened, closed or not, in the order of the completion."""
+    opening = _OPENING[answers == 1]
+    opened: list[_OpenedAnswer] = []
+    begin = _begin(completion, answers)
+
+    def unclosed(end: int) -> list[_OpenedAnswer]:
+        tags = opening.finditer(completion, begin, end)
+        return [_OpenedAnswer(_index(tag.group()[1:-1]), *tag.span(), None) for tag in tags]
+
+    for match in _ANSWERS[answers == 1].finditer(completion, begin):
+        opened += unclosed(match.start())
+        if match["name"]:
+            opened.append(_OpenedAnswer(_index(match["name"]), match.start(), match.start("text"), match.end()))
+        begin = match.end()
+    return opened + unclosed(len(completion))
 
 
-def reasoning_end(completion: str, answers: int) -> int:
-    """Position where the reasoning before the first answer ends: 0 without any, the length if it never ends."""
-    opening = _SINGLE if answers == 1 else _NUMBERED
-    opened, closed = completion.find(THINK), completion.find(END_THINK)
-    if opened >= 0 and (closed < 0 or opened < closed):
-        first = opening.search(completion)
-        if first and first.start() < opened:
-            return 0  # not before the first answer
-        return closed + len(END_THINK) if closed >= 0 else len(completion)
-    if closed < 0:
-        return 0
-    following = opening.search(completion, closed)
-    if not following or _within_an_answer(completion, closed, following.start(), opening):
-        return 0
-    return closed + len(END_THINK)
+def _begin(completion: str, answers: int) -> int:
+    """Position after the thought that the prompt opened, 0 without one: where no answer follows there is none."""
+    end = prompted_end(completion, _ANSWERS[answers == 1])
+    return end if end and _OPENING[answers == 1].search(completion, end) else 0
 
 
-def split_reasoning(completion: str) -> tuple[str, str]:
-    """The reasoning, in its tags, and the rest, of a completion whose answer is not in <answer> tags.
-
-    The prompt may have opened the reasoning. Where it does not end, all is reasoning; without any, none is.
-    """
-    before, closed, after = completion.partition(END_THINK)
-    if THINK not in before:
-        return (f"{THINK}{before}{END_THINK}", after) if closed else ("", completion)
-    if before.strip().startswith(THINK):
-        return (before.strip() + END_THINK, after) if closed else (completion, "")
-    return "", completion  # not before the answer
-
-
-def _within_an_answer(text: str, position: int, following: int, opening: re.Pattern[str]) -> bool:
-    """Whether a position lies in an answer that closes after it, before the next one opens."""
-    around = opening.match(text, max(0, text.rfind("<answer", 0, position)))
-    if not around:
-        return False
-    closing = "</" + around.group()[1:]
-    return closing not in text[around.end() : position] and closing in text[position:following]
+def _index(name: str) -> int:
+    """The index of the answer with this tag."""
+    return int(name.partition("_")[2] or 1) - 1
 
 
 def duplicates(answers: Sequence[str | None], normal_form: Callable[[str], Hashable]) -> list[bool]:

@@ -9,6 +9,7 @@ from vpo.tasks import answers as answer_format
 from vpo.tasks.data import Published, check_split, field, items, read_data, shuffled, take, unique
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.tasks.text import between, normalise, word_f1
+from vpo.tasks.thoughts import section_pattern, split_thoughts
 from vpo.util.errors import InputError
 
 HOPS = 4
@@ -20,6 +21,7 @@ PUBLISHED = Published(
     files={"train": ("musique_ans_v1.0_train", "train"), "dev": ("musique_ans_v1.0_dev", "dev")},
     hub_splits={"train": "train", "dev": "validation"},
 )
+SECTIONS = section_pattern("support|answer")
 
 FORM = """\
 Cite the paragraphs that the answer rests on by their numbers, at most four of them, then answer in a few words:
@@ -86,10 +88,10 @@ class MusiqueTask(Task[MusiqueProblem]):
         return [{"role": "user", "content": f"{paragraphs}\n\nQuestion: {problem.question}\n\n{FORM}"}]
 
     def parse(self, completion: str, answers: int) -> list[str | None]:
-        """The answers; a single one is everything after the reasoning."""
+        """The answers; a single one is everything but the thoughts."""
         if answers > 1:
             return answer_format.parse(completion, answers)
-        return [answer_format.split_reasoning(completion)[1].strip() or None]
+        return [split_thoughts(completion, SECTIONS)[1] or None]
 
     def score(self, problem: MusiqueProblem, answer: str) -> Vector:
         """1 or 0 per hop, and the word F1 of the answer."""
@@ -113,6 +115,7 @@ class MusiqueTask(Task[MusiqueProblem]):
 
 def parse_answer(answer: str) -> tuple[list[int], str]:
     """The different citations, in order, and the text of an answer; each empty where its tags are missing."""
+    _, answer = split_thoughts(answer, SECTIONS, prompted=False)
     support = between(answer, "<support>", "</support>") or ""
     numbers = [int(number) for number in re.findall(r"[0-9]+", support) if len(number) <= 4]
     return list(dict.fromkeys(numbers)), between(answer, "<answer>", "</answer>") or ""

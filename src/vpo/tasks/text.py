@@ -10,10 +10,10 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def between(text: str, opening: str, closing: str) -> str | None:
-    """The text between the first opening tag and the closing tag after it, None without both."""
+    """The text up to the first closing tag that follows an opening one, from the last of these; None without both."""
     _, opened, rest = text.partition(opening)
     content, closed, _ = rest.partition(closing)
-    return content.strip() if opened and closed else None
+    return content.rpartition(opening)[2].strip() if opened and closed else None
 
 
 def normalise(text: str) -> str:

@@ -1,17 +1,22 @@
 """Answers of toolrl: thoughts, tool calls and a response, parsed from text and written as text."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
-from vpo.tasks import answers as answer_format
 from vpo.tasks.text import between
+from vpo.tasks.thoughts import END_THINK, THINK, section_pattern, split_thoughts
 from vpo.tasks.toolrl.problem import Call
 
 LONGEST = 100_000  # characters of an answer; a longer one is not parsed
 DEEPEST = 50  # nesting of a call's JSON; a deeper one is not parsed
 MOST_CALLS = 100  # calls of an answer; one with more is not parsed
+SECTIONS = section_pattern("tool_call|response")
+_DECODER = json.JSONDecoder()
+_LINE_END = re.compile(r"[ \t\r]*+(?:\n[ \t\r\n]*+|\Z)")
 
 
 @dataclass(frozen=True)
@@ -27,29 +32,64 @@ def parse_answer(answer: str) -> ToolAnswer | None:
     """Parse an answer; None for one with neither a call nor a response."""
     if len(answer) > LONGEST:
         return None
-    thoughts, rest = answer_format.split_reasoning(answer)
-    lines: list[str] = []
-    for block in rest.split("<tool_call>")[1:]:
-        content, closed, _ = block.partition("</tool_call>")
-        lines += [line for line in content.split("\n") if line.strip()] if closed else []
-    if len(lines) > MOST_CALLS:
+    thoughts, rest = split_thoughts(answer, SECTIONS)
+    blocks = (block.partition("</tool_call>") for block in rest.split("<tool_call>")[1:])
+    found = chain.from_iterable(parse_calls(content) for content, closed, _ in blocks if closed)
+    calls = list(islice(found, MOST_CALLS + 1))
+    if len(calls) > MOST_CALLS:
         return None
-    calls = [parse_call(line) for line in lines]
     response = between(rest, "<response>", "</response>") or ""
     if not response and all(call.name is None for call in calls):
         return None
-    return ToolAnswer(bool(between(thoughts, answer_format.THINK, answer_format.END_THINK)), calls, response)
+    return ToolAnswer(bool(thoughts), calls, response)
 
 
-def parse_call(line: str) -> Call:
-    """A line of JSON as a call; one without a name where the line is not a call."""
+def parse_calls(content: str) -> Iterator[Call]:
+    """The calls of a block: JSON objects, or arrays of them, each over one or more whole lines.
+
+    From the first value that is broken on, every line is a value of its own: one that is no call is a call without a
+    name.
+    """
+    content = content.strip()
+    position = 0
+    while position < len(content):
+        try:
+            value, end = _DECODER.raw_decode(content, position)
+        except (ValueError, RecursionError):
+            break
+        if not (line_end := _LINE_END.match(content, end)):
+            break
+        yield from _calls(value)
+        position = line_end.end()
+    for line in content[position:].split("\n"):
+        if line.strip():
+            yield from _calls(_decode(line))
+
+
+def _calls(value: Any) -> Iterator[Call]:
+    return map(_call, value if isinstance(value, list) else [value])
+
+
+def _decode(text: str) -> Any:
+    """The value of a JSON text, None for any other."""
     try:
-        value = json.loads(line)
+        return json.loads(text)
     except (ValueError, RecursionError):
+        return None
+
+
+def _call(value: Any) -> Call:
+    """A JSON value as a call; one without a name where it is none.
+
+    The arguments are in `parameters`, or in `arguments`, as an object or as its JSON text.
+    """
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return Call(None, {})
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or _depth(value) > DEEPEST:
+    parameters = value.get("parameters", value.get("arguments"))
+    if isinstance(parameters, str):
+        parameters = _decode(parameters)
+    if _depth(value) > DEEPEST or _depth(parameters) >= DEEPEST:
         return Call(None, {})
-    parameters = value.get("parameters", {})
     return Call(value["name"], parameters if isinstance(parameters, dict) else {})
 
 
@@ -65,4 +105,4 @@ def _depth(value: Any) -> int:
 
 def short_thought(calls: Sequence[Call]) -> str:
     """One sentence of thoughts that fits the calls, or their absence."""
-    return f"<think> The request calls for {'tools' if calls else 'no tool'}. </think>"
+    return f"{THINK} The request calls for {'tools' if calls else 'no tool'}. {END_THINK}"

@@ -7,7 +7,8 @@ from vpo.tasks import answers as answer_format
 from vpo.tasks.data import check_split, take
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.tasks.text import f1
-from vpo.tasks.toolrl.calls import parse_answer, short_thought
+from vpo.tasks.thoughts import END_THINK, THINK, prompted_end, split_thoughts
+from vpo.tasks.toolrl.calls import SECTIONS, parse_answer, short_thought
 from vpo.tasks.toolrl.data import read_problems
 from vpo.tasks.toolrl.matching import canonical, match_arguments
 from vpo.tasks.toolrl.problem import ToolProblem
@@ -57,11 +58,12 @@ class ToolrlTask(Task[ToolProblem]):
     def parse(self, completion: str, answers: int) -> list[str | None]:
         """The answers. In a set, the thoughts before the first answer belong to each of them."""
         if answers == 1:
-            thoughts, rest = answer_format.split_reasoning(completion)
-            return [f"{thoughts}{rest}".strip() or None]
-        thoughts, _ = answer_format.split_reasoning(completion[: answer_format.reasoning_end(completion, answers)])
+            opened = THINK if prompted_end(completion, SECTIONS) else ""
+            return [f"{opened}{completion.strip()}" or None]
+        thoughts = answer_format.thoughts(completion, answers)
+        before = f"{THINK}{thoughts}{END_THINK}\n" if thoughts else ""
         parsed = answer_format.parse(completion, answers)
-        return [None if answer is None else f"{thoughts}\n{answer}".strip() for answer in parsed]
+        return [None if answer is None else f"{before}{answer}" for answer in parsed]
 
     def score(self, problem: ToolProblem, answer: str) -> Vector:
         """format, tool_name, arg_key and arg_value."""
@@ -85,5 +87,5 @@ class ToolrlTask(Task[ToolProblem]):
         """The gold answer of the data set, with short thoughts if `brief`."""
         if not self.brief:
             return problem.gold
-        _, rest = answer_format.split_reasoning(problem.gold)
-        return f"{short_thought(problem.calls)}\n{rest.strip()}"
+        _, rest = split_thoughts(problem.gold, SECTIONS)
+        return f"{short_thought(problem.calls)}\n{rest}"
