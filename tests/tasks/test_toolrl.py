@@ -12,6 +12,7 @@ from tests.tasks.tool_answers import call, calls
 from vpo.tasks.toolrl import Call, ToolrlTask
 from vpo.tasks.toolrl.data import from_rlla
 from vpo.tasks.toolrl.matching import match
+from vpo.tasks.toolrl.problem import Argument
 
 TASK = ToolrlTask()
 
@@ -300,7 +301,7 @@ def test_values(value, gold, expected):
 
 
 def test_several_right_values():
-    gold = Call("f", {"x": 1}, {"x": [2, "two"]})
+    gold = Call("f", {"x": 1}, {"x": Argument([1, 2, "two"])})
     problem = replace(WEATHER, calls=(gold,))
     for value, expected in ((1, 1), (2, 1), ("two", 1), (3, 0)):
         assert TASK.score(problem, calls(call("f", x=value)))[3] == expected

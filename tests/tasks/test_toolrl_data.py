@@ -13,15 +13,18 @@ TASK = ToolrlTask()
 
 
 def test_a_broken_gold_call_is_refused_and_never_matched():
-    gold = '<think>t</think><tool_call>\n{"name": "w",\n "parameters": {"x": 1}}\n</tool_call>'
+    gold = '<think>t</think><tool_call>\n{"name": "w",\n "parameters": {"x": 1}\n</tool_call>'
     with pytest.raises(ValueError, match="here: the gold answer must hold calls, one a line, or a response"):
         from_rlla(toolrl_row(gold), "p", "here")
+
+
+PROPERTIES = {"mass": {"type": "float"}, "unit": {"type": "string"}, "where": {"type": "dict"}}
 
 
 def bfcl_row(**more):
     return {
         "question": [[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Density?"}]],
-        "function": [{"name": "density", "description": "d", "parameters": {"properties": {"mass": {}}}}],
+        "function": [{"name": "density", "description": "d", "parameters": {"properties": PROPERTIES}}],
         "ground_truth": [{"density": {"mass": [45, 45.5], "unit": ["", "kg"], "where": [{"city": ["Rome", "Roma"]}]}}],
         **more,
     }

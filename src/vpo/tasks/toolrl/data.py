@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 from vpo.tasks.data import Published, field, items, read_data, unique
 from vpo.tasks.task import Message
+from vpo.tasks.toolrl import bfcl
 from vpo.tasks.toolrl.calls import parse_answer, short_thought
-from vpo.tasks.toolrl.problem import Call, ToolProblem
+from vpo.tasks.toolrl.problem import Argument, Call, ToolProblem
 from vpo.util.errors import InputError
 from vpo.util.row_files import read_rows
 
@@ -19,8 +19,6 @@ PUBLISHED = Published(
     files={"train": ("train",), "test": ("test",)},
     hub_splits={"train": "train", "test": "test"},
 )
-
-MOST_CHOICES = 100  # right values of one object, from the choices for its keys
 
 SYSTEM = """\
 You help a user, and may call tools for it.
@@ -99,27 +97,9 @@ def from_prepared(row: Mapping[str, Any], name: str, where: str) -> ToolProblem:
 def from_bfcl(row: Mapping[str, Any], name: str, where: str) -> ToolProblem:
     """Make a row of the Berkeley Function-Calling Leaderboard (single turn) into a problem.
 
-    Its gold lists the right values of each argument; one for which "" is right may be omitted, and one without right
-    values must be omitted.
+    Its gold lists the right values of each argument. One that is not required, and for which "" is right, may be
+    omitted; one without right values must be.
     """
-    calls = []
-    for call in _nested(row, "ground_truth", where):
-        if len(call) != 1:
-            raise InputError(f"{where}: a call of ground_truth must name one tool, not {len(call)}")
-        ((tool, arguments),) = call.items()
-        right = {key: _right_values(items(arguments, key, object, where)) for key in arguments}
-        needed = {key: values for key, values in right.items() if _needed(values)}
-        calls.append(
-            Call(
-                tool,
-                parameters={key: values[0] for key, values in needed.items()},
-                accepted={key: values[1:] for key, values in needed.items()},
-                optional={key: values for key, values in right.items() if key not in needed},
-            )
-        )
-    turns = items(row, "question", list, where)
-    if len(turns) != 1:
-        raise InputError(f"{where}: question must hold one turn, not {len(turns)}")
     tools = [
         (
             field(tool, "name", str, where),
@@ -128,29 +108,36 @@ def from_bfcl(row: Mapping[str, Any], name: str, where: str) -> ToolProblem:
         )
         for tool in _nested(row, "function", where)
     ]
-    described = [(tool, text, parameters.get("properties", {})) for tool, text, parameters in tools]
+    schemas = {tool: schema for tool, _, schema in reversed(tools)}  # of a name twice the first counts
+    calls = []
+    for call in _nested(row, "ground_truth", where):
+        if len(call) != 1:
+            raise InputError(f"{where}: a call of ground_truth must name one tool, not {len(call)}")
+        ((called, arguments),) = call.items()
+        calls.append(_bfcl_call(called, arguments, schemas.get(called, {}), where))
+    turns = items(row, "question", list, where)
+    if len(turns) != 1:
+        raise InputError(f"{where}: question must hold one turn, not {len(turns)}")
+    described = [(tool, text, schema.get("properties", {})) for tool, text, schema in tools]
     dialogue = _dialogue(items({"question": turns[0]}, "question", dict, where), where)
     return ToolProblem(name, _with_tools(described, dialogue), tuple(calls), gold_answer(calls))
 
 
-def _needed(values: Sequence[Any]) -> bool:
-    """Whether an argument with these right values must not be omitted."""
-    return bool(values) and "" not in values
-
-
-def _right_values(values: Sequence[Any]) -> list[Any]:
-    """The right values of an argument; an object expands into every choice of the values listed for its keys."""
-    expanded: list[Any] = []
-    for value in values:
-        if isinstance(value, dict):
-            keys = [key for key, choices in value.items() if not isinstance(choices, list) or _needed(choices)]
-            choices = [_right_values(value[key] if isinstance(value[key], list) else [value[key]]) for key in keys]
-            expanded += [dict(zip(keys, chosen, strict=True)) for chosen in islice(product(*choices), MOST_CHOICES)]
-        elif isinstance(value, list):
-            expanded.append([_right_values([item])[0] if isinstance(item, dict) else item for item in value])
-        else:
-            expanded.append(value)
-    return expanded
+def _bfcl_call(tool: str, gold: Mapping[str, Any], schema: Mapping[str, Any], where: str) -> Call:
+    properties = field({"properties": {}, **schema}, "properties", dict, where)
+    required = items({"required": [], **schema}, "required", object, where)
+    arguments, parameters = {}, {}
+    for key in gold:
+        choices = items(gold, key, object, where)
+        declared = field({key: {}, **properties}, key, dict, where)
+        kind_of_items = field({"items": {}, **declared}, "items", dict, where).get("type")
+        argument = Argument(choices, declared.get("type"), kind_of_items)
+        needed = bool(choices) and ("" not in choices or key in required)
+        if key in properties or needed:  # an optional argument that the tool does not have is none
+            arguments[key] = argument
+        if needed:
+            parameters[key] = bfcl.example(argument)
+    return Call(tool, parameters, arguments)
 
 
 def from_sealtools(

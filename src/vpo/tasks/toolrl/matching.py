@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vpo.tasks.text import f1
+from vpo.tasks.toolrl import bfcl
 from vpo.tasks.toolrl.problem import Call
 
 
@@ -39,20 +40,19 @@ def _align(calls: Sequence[Call], gold: Sequence[Call]) -> list[tuple[float, flo
 
 def _keys(call: Call, gold: Call) -> float:
     """The F1 of the keys, without the optional ones."""
-    return f1(call.parameters.keys() - gold.optional.keys(), gold.parameters.keys())
+    return f1(call.parameters.keys() - gold.optional, gold.parameters.keys())
 
 
 def _values(call: Call, gold: Call) -> float:
     """The mean match over the gold keys and those optional ones that the call has; 1 without any."""
-    right = {key: [value, *gold.accepted.get(key, ())] for key, value in gold.parameters.items()}
-    right |= {key: list(values) for key, values in gold.optional.items() if key in call.parameters}
-    if not right:
-        return 1.0
-    matches = [
-        max((match(call.parameters[key], value) for value in values), default=0.0) if key in call.parameters else 0.0
-        for key, values in right.items()
-    ]
-    return sum(matches) / len(matches)
+    keys = [*gold.parameters, *(gold.optional & call.parameters.keys())]
+    matches = [_value(call.parameters[key], key, gold) if key in call.parameters else 0.0 for key in keys]
+    return sum(matches) / len(matches) if matches else 1.0
+
+
+def _value(value: Any, key: str, gold: Call) -> float:
+    argument = gold.arguments.get(key)
+    return match(value, gold.parameters[key]) if argument is None else bfcl.match(value, argument)
 
 
 def match(value: Any, gold: Any) -> float:
