@@ -252,3 +252,4 @@ def test_only_answers_count():
     assert alarms.count_batch(Mean(0, 4), 100)
     assert not alarms.count_batch(Mean(1, 4), 100)
     assert alarms.unknown_batches == 0
+    assert not Alarms().count_batch(Mean(1, 1), 0)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vpo.core.types import Floats
+from vpo.engines.grading import TOLERANCE
 from vpo.engines.metrics import Mean
 
 # A parse rate below this, in so many batches in a row, raises the alarm.
@@ -18,23 +19,35 @@ class Alarms:
 
     def __init__(self) -> None:
         """Nothing was seen yet."""
-        self.warned_below_zero = False
+        self.warned_of: set[str] = set()  # objectives with scores outside [0, 1]
         self.low_batches = 0
         self.unknown_batches = 0  # in a row, without a known reward
 
-    def check_scores(self, vectors: Sequence[Floats | None]) -> None:
-        """Warn of scores below 0, to which a missing answer is preferable."""
-        if self.warned_below_zero:
+    def check_scores(self, vectors: Sequence[Floats | None], objectives: Sequence[str]) -> None:
+        """Warn of each objective with scores outside [0, 1]; of all together where problems differ in theirs."""
+        known = [vectors_MD for vectors_MD in vectors if vectors_MD is not None]
+        if not known or self.warned_of.issuperset(objectives or [""]):
             return
-        known = [vectors_MD.ravel() for vectors_MD in vectors if vectors_MD is not None]
-        if not known or np.concatenate(known).min() >= 0:
-            return
-        self.warned_below_zero = True
-        warnings.warn(
-            "some scores are below 0, and an answer that is missing or cannot be read counts 0: giving no answer "
-            "would have the larger reward; shift the scores until the worst answer has 0 or more",
-            stacklevel=5,
-        )
+        columns = np.concatenate(known).T if objectives else [np.concatenate([each.ravel() for each in known])]
+        for name, scores_n in zip(objectives or [""], columns, strict=True):
+            low, high = float(np.min(scores_n)), float(np.max(scores_n))
+            if name in self.warned_of or (low >= -TOLERANCE and high <= 1 + TOLERANCE):
+                continue
+            self.warned_of.add(name)
+            of = f" of objective {name!r}" if name else ""
+            if low < -TOLERANCE:
+                text = (
+                    f"some scores are below 0, down to {low:g}{of}, and an answer that is missing or cannot be read "
+                    "counts 0: giving no answer would have the larger reward; shift the scores until the worst answer "
+                    "has 0 or more"
+                )
+            else:
+                text = (
+                    f"some scores are above 1, up to {high:g}{of}: the larger its numbers, the more an objective "
+                    "outweighs the others; scale all to [0, 1], for example by a calibration of vpo.rewards, unless "
+                    "they share that scale"
+                )
+            warnings.warn(text, stacklevel=5)
 
     def count_batch(self, known: Mean, batches: int) -> bool:
         """Count a batch without a known reward; whether that were too many in a row.
@@ -46,7 +59,7 @@ class Alarms:
         """
         if known.number:
             self.unknown_batches = 0 if known.total else self.unknown_batches + 1
-        return self.unknown_batches >= min(PATIENCE, batches)
+        return self.unknown_batches > 0 and self.unknown_batches >= min(PATIENCE, batches)
 
     def check_parse_rate(self, rate: float) -> None:
         """Warn where answers cannot be read in batch after batch."""

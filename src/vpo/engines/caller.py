@@ -52,7 +52,12 @@ def caller_of(trainer: Any) -> Caller:
     )
 
 
-def _batches(args: Any, steps: int) -> int:
-    """Batches of rollouts in so many steps: TRL makes several steps on each where its arguments say so."""
+def _batches(args: Any, steps: int) -> int | None:
+    """Batches of rollouts in so many steps: TRL makes several steps on each where its arguments say so.
+
+    A trainer that does not train yet has 0 steps.
+    """
+    if steps < 1:
+        return None
     updates = float(args.steps_per_generation * args.num_iterations / args.gradient_accumulation_steps)
     return math.ceil(steps / updates)

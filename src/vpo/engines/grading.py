@@ -9,12 +9,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from vpo.core.types import Floats
+from vpo.engines.user_errors import UserErrors
 from vpo.tasks import Task, Vector
 from vpo.tasks import answers as protocol
+from vpo.tasks.registry import BUILT_IN
 from vpo.util.errors import InputError
 
 ScoreFunction: TypeAlias = Callable[..., float | Sequence[float] | Mapping[str, float] | None]
 Answers: TypeAlias = list[str | None]
+TOLERANCE = 1e-6  # rounding errors beyond [0, 1] that are forgiven
 
 
 class Grader:
@@ -52,6 +55,8 @@ class TaskGrader(Grader):
         """Rows may name these problems."""
         self.task = task
         self.problems = {problem.id: problem for problem in problems}
+        self.built_in = task.name in BUILT_IN
+        self.errors = UserErrors(f"task {task.name}")
 
     def parse(self, text: str, answers: int) -> Answers:
         """As the task reads them."""
@@ -62,20 +67,57 @@ class TaskGrader(Grader):
         return self.task.parts(text, answers)
 
     def score(self, rows: Sequence[Mapping[str, Any]], parsed: Sequence[Answers]) -> list[Floats | None]:
-        """All answers are scored in one call of the task."""
-        return [_matrix(vectors) for vectors in self.task.score_sets([self._problem(row) for row in rows], parsed)]
+        """All answers are scored in one call of the task; where a user's task raises, each row in one of its own."""
+        problems = [self._problem(row) for row in rows]
+        try:
+            matrices = [_matrix(vectors) for vectors in self.task.score_sets(problems, parsed)]
+            self.errors.passed()
+        except Exception:
+            if self.built_in:  # a bug of this library
+                raise
+            return [self._score_alone(problem, answers) for problem, answers in zip(problems, parsed, strict=True)]
+        for problem, matrix in zip(problems, matrices, strict=True):
+            self._check(problem, matrix)
+        return matrices
 
     def counted(self) -> dict[str, tuple[float, int]]:
         """What the task counted."""
-        return self.task.counted()
+        return {**self.task.counted(), **({} if self.built_in else self.errors.counted())}
 
     def why_unknown(self) -> str:
-        """What the task says."""
-        return self.task.why_unknown()
+        """What the task says, or what it raised."""
+        return "; ".join(filter(None, [self.task.why_unknown(), self.errors.last]))
 
     def dimensions(self, row: Mapping[str, Any]) -> int:
         """How many the row's problem has."""
         return len(self.task.names_of(self._problem(row)))
+
+    def _score_alone(self, problem: Any, answers: Answers) -> Floats | None:
+        try:
+            (vectors,) = self.task.score_sets([problem], [answers])
+            matrix = _matrix(vectors)
+        except Exception as error:
+            self.errors.raised(error, answers)
+            return None
+        self.errors.passed()
+        self._check(problem, matrix)
+        return matrix
+
+    def _check(self, problem: Any, matrix_MD: Floats | None) -> None:
+        """Refuse scores that are too few or not finite, and those outside [0, 1] where a task of this library has one.
+
+        `Alarms` warns of the latter where a user's task has them.
+        """
+        if matrix_MD is None:
+            return
+        where, names = f"task {self.task.name}, problem {problem.id!r}", self.task.names_of(problem)
+        if matrix_MD.shape[1:] != (len(names),):
+            raise InputError(f"{where}: an answer must have {len(names)} scores, not {np.size(matrix_MD[0])}")
+        if not np.isfinite(matrix_MD).all():
+            raise InputError(f"{where}: scores must be finite numbers, or None for all where one is unknown")
+        low, high = matrix_MD.min(), matrix_MD.max()
+        if self.built_in and not (low >= -TOLERANCE and high <= 1 + TOLERANCE):
+            raise RuntimeError(f"{where}: scores must lie in [0, 1], not from {low:g} to {high:g}")
 
     def _problem(self, row: Mapping[str, Any]) -> Any:
         name = row.get("problem")
@@ -97,6 +139,7 @@ class FunctionGrader(Grader):
     def __init__(self, function: ScoreFunction, objectives: tuple[str, ...]) -> None:
         """The function takes an answer and columns; `objectives` names the numbers that it returns."""
         self.function, self.objectives = function, objectives
+        self.errors = UserErrors("score")
         first, *parameters = inspect.signature(function).parameters.values()
         self.first = first.name
         self.takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
@@ -105,8 +148,16 @@ class FunctionGrader(Grader):
         self.needs = [name for name, each in named.items() if each.default is each.empty]
 
     def score(self, rows: Sequence[Mapping[str, Any]], parsed: Sequence[Answers]) -> list[Floats | None]:
-        """None for a row with an answer of which the function returns None."""
+        """None for a row with an answer of which the function returns None, or on which it raises."""
         return [self._score(row, answers) for row, answers in zip(rows, parsed, strict=True)]
+
+    def counted(self) -> dict[str, tuple[float, int]]:
+        """How often the function raised."""
+        return self.errors.counted()
+
+    def why_unknown(self) -> str:
+        """What the function raised."""
+        return self.errors.last
 
     def dimensions(self, row: Mapping[str, Any]) -> int:
         """How many numbers the function returns."""
@@ -122,7 +173,12 @@ class FunctionGrader(Grader):
         for index, answer in enumerate(answers):
             if answer is None:
                 continue
-            scores = self.function(answer, **columns)
+            try:
+                scores = self.function(answer, **columns)
+            except Exception as error:
+                self.errors.raised(error, [answer])
+                return None
+            self.errors.passed()
             if scores is None:
                 return None
             vectors_MD[index] = self._vector(scores, answer)

@@ -69,9 +69,9 @@ def known_rewards(parsed: Sequence[Answers], vectors: Sequence[Floats | None]) -
 
 
 def metric_names(objectives: Sequence[str]) -> list[str]:
-    """The names of all that `metrics` may return."""
+    """The names of all that is logged with a score function: what `metrics` may return, and how often it raised."""
     first = ["parse_rate", "unknown", "set_reward", "target", *(f"objective/{name}" for name in objectives)]
-    return [*first, "diversity", "groups_without_spread"]
+    return [*first, "diversity", "groups_without_spread", "raised"]
 
 
 def metrics(batch: ScoredBatch, objectives: Sequence[str], target: Callable[[int], Floats]) -> dict[str, Mean]:

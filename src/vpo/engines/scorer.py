@@ -173,7 +173,7 @@ class RewardScorer:
         texts = [text_of(completion) for completion in completions]
         parsed = [self.grader.parse(text, self.method.answers) for text in texts]
         vectors = self.grader.score(rows, parsed)
-        self.alarms.check_scores(vectors)
+        self.alarms.check_scores(vectors, self.objectives)
         longest = caller.max_completion_length
         truncated = [] if longest is None else [len(ids) >= longest for ids in completion_ids]
         return ScoredRows([dict(row) for row in rows], texts, parsed, vectors, truncated)
