@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):  # the reader, such as `head`, stopped reading
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        print(f"vpo: error: {error}", file=sys.stderr)
+        print(f"vpo: error: {_reason(error)}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         if error.name not in TRAIN:
@@ -67,6 +67,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("vpo: interrupted", file=sys.stderr)
         return 130
     return code
+
+
+def _reason(error: Exception) -> str:
+    """What an error says: of one of the system, the file and the reason, without its number."""
+    named = isinstance(error, OSError) and error.filename is not None and error.strerror
+    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and named else str(error)
 
 
 def _formatted(

@@ -4,7 +4,6 @@
 Until then ``eval.partial`` has what was sampled and scored so far (`vpo.evaluation.eval_log`).
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,17 @@ from vpo.tasks import Task, find, get
 from vpo.util.errors import InputError
 from vpo.util.files import write_json
 from vpo.util.records import first_difference
+from vpo.util.stored import read_object
 
 POOL, FACTS = "pool.parquet", "eval.json"
+# Of eval.json, with their types; others are for people.
+FIELDS = {
+    "task": str,
+    "task_settings": dict[str, Any],
+    "split": str,
+    "problems": int,
+    "target": dict[str, float] | None,
+}
 
 
 @dataclass(frozen=True)
@@ -81,14 +89,10 @@ def read_evaluation(path: str | Path) -> Evaluation:
 
 def read_facts(folder: Path) -> dict[str, Any]:
     """Read eval.json."""
-    path = folder / FACTS
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{path}: the file is not JSON ({error})") from None
-    if not isinstance(facts, dict) or not {"task", "task_settings", "split", "problems", "target"} <= facts.keys():
-        raise InputError(f"{path}: the file is not from vpo eval; evaluate again with `vpo eval … --overwrite`")
-    return facts
+        return read_object(folder / FACTS, FIELDS)
+    except InputError as error:
+        raise InputError(f"{error}; evaluate again with `vpo eval … --overwrite`") from None
 
 
 def read_all(paths: Iterable[str | Path]) -> list[Evaluation]:

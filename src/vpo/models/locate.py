@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from vpo.core.checks import as_integer
-from vpo.models.prompt_format import MAX_TOKENS, PromptFormat, format_of
+from vpo.models.model_files import check_model_files
+from vpo.models.prompt_format import FILE, MAX_TOKENS, PromptFormat, format_of
 from vpo.models.run_folder import RunFolder, is_run
 from vpo.tasks import Message, Task, find, get
 from vpo.util.errors import InputError
@@ -146,4 +147,5 @@ def _in_run(model: str) -> str:
         )
     if not run.finished:
         raise InputError(f"{model}: this run is not finished; resume it with vpo train --resume {model}")
+    check_model_files(run.model, needed=("generation_config.json", "tokenizer_config.json", FILE))
     return str(run.model)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vpo.models.model_files import check_model_files
 from vpo.util.errors import InputError, one_line
-
-TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.tiktoken")  # a folder with a tokenizer has one of them
 
 
 @dataclass(frozen=True)
@@ -38,25 +37,40 @@ def load(path: str, *, precision: str | None = None) -> Policy:
 
     logging.disable_progress_bar()
     folder = Path(path)
-    if folder.exists() and not (folder / "config.json").is_file():
-        raise InputError(f"{path}: this is not the folder of a model: it has no config.json")
-    if not folder.exists() and (path.startswith((".", "/", "~")) or path.count("/") > 1):  # no name on the hub
+    if folder.exists():
+        check_model_files(folder)
+    elif path.startswith((".", "/", "~")) or path.count("/") > 1:  # no name on the hub
         raise InputError(f"{path}: no such folder")
-    if folder.exists() and not any(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
-        raise InputError(f"{path}: this folder has no tokenizer, such as tokenizer.json")
     on_gpu = torch.cuda.is_available()
     precision = precision or ("bfloat16" if on_gpu else "float32")
     try:
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, precision))
+        model, loading = AutoModelForCausalLM.from_pretrained(
+            path, dtype=getattr(torch, precision), output_loading_info=True
+        )
         tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: the model cannot be loaded ({one_line(error)})") from None
-    if tokenizer.chat_template is None:
-        raise InputError(f"{path}: the tokenizer has no chat template to render prompts with")
+    except Exception as error:  # of the hub, of files, of Rust code that has no type for its errors
+        reason = one_line(f"{type(error).__name__}: {error}")
+        raise InputError(f"{path}: the model cannot be loaded ({reason})") from None
+    if missing := sorted(loading["missing_keys"]):  # transformers initialises them at random
+        raise InputError(f"{path}: the model has no weights for {', '.join(missing[:3])}")
+    _check_template(tokenizer, path)
     _check_end(tokenizer, path)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return Policy(path, model.eval().to("cuda" if on_gpu else "cpu"), tokenizer)
+
+
+def _check_template(tokenizer: Any, path: str) -> None:
+    """Refuse a tokenizer whose chat template is missing or does not render what a user says."""
+    if tokenizer.chat_template is None:
+        raise InputError(f"{path}: the tokenizer has no chat template to render prompts with")
+    prompt = [{"role": "user", "content": "QUESTION"}]
+    try:
+        text = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
+    except Exception as error:  # templates are programs
+        raise InputError(f"{path}: the chat template cannot be rendered ({one_line(error)})") from None
+    if "QUESTION" not in text:
+        raise InputError(f"{path}: the chat template leaves out what the user says")
 
 
 def _check_end(tokenizer: Any, path: str) -> None:

@@ -1,12 +1,13 @@
 """The prompt format of a trained model, saved beside it: how to prompt it as it was prompted in training."""
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
-from vpo.util.errors import InputError
+from vpo.util.errors import InputError, nearest
 from vpo.util.files import write_json
+from vpo.util.stored import read_object
+from vpo.util.type_checks import matches_type, type_name
 
 FILE = "vpo.json"
 FORMER_NAMES = {"tokens_per_answer": "max_tokens"}  # in vpo.json
@@ -57,7 +58,18 @@ def format_of(folder: str | Path) -> PromptFormat | None:
     if not path.is_file():
         return None
     try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-        return PromptFormat(**{FORMER_NAMES.get(name, name): value for name, value in settings.items()})
-    except (ValueError, TypeError, AttributeError) as error:
+        stored = read_object(path, {"task": str})
+        return PromptFormat(**_checked({FORMER_NAMES.get(name, name): value for name, value in stored.items()}))
+    except InputError as error:
         raise InputError(f"{path}: this is not the prompt format of a model ({error})") from None
+
+
+def _checked(settings: dict[str, Any]) -> dict[str, Any]:
+    """Refuse names that a prompt format does not have, and values of other types."""
+    kinds, known = get_type_hints(PromptFormat), [each.name for each in fields(PromptFormat)]
+    for name, value in settings.items():
+        if name not in known:
+            raise InputError(f"it has {name!r}: {nearest(name, known)}")
+        if not matches_type(value, kinds[name]):
+            raise InputError(f"{name} must be {type_name(kinds[name])}, not {value!r}")
+    return settings

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vpo.models.locate import LocatedModel
+from vpo.models.model_files import check_model_files
 from vpo.util.errors import InputError
 from vpo.util.packages import check_installed
+from vpo.util.stored import read_object
 from vpo.util.supervised import start
 
 GENERATORS = {"transformers": ("fastapi", "serve"), "vllm": ("vllm", None)}  # the package that each needs, its extra
@@ -86,12 +88,13 @@ def _link_with_sampling(model: Path, folder: Path) -> None:
     """
     if not model.is_dir():
         raise InputError(f"{model}: no such folder: serve a model that is on this disk")
+    check_model_files(model)
     folder.mkdir()
     for file in model.absolute().iterdir():
         if file.name != "generation_config.json":
             (folder / file.name).symlink_to(file)
     path = model / "generation_config.json"
-    settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    settings = read_object(path) if path.is_file() else {}
     (folder / path.name).write_text(json.dumps({**settings, "do_sample": True}), encoding="utf-8")
 
 

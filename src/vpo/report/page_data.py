@@ -18,7 +18,7 @@ from vpo.evaluation.pools import ProblemPool
 from vpo.report.curves import Curve
 from vpo.report.gallery import gallery_of
 from vpo.report.page_tables import comparison_tables, cost_table, costs_of
-from vpo.training.runs import Run
+from vpo.training.runs import Run, has_log
 
 MIXES = np.linspace(0.02, 0.98, 25)  # of two objectives; not 0 and 1, where the other one would not break ties
 STEPS_SHOWN = 100
@@ -113,7 +113,7 @@ def positions_of(
 
 def training_curves(folders: Sequence[Path]) -> dict[str, list[float | None]]:
     """Training metrics by step, averaged over runs, and over neighbouring steps where there are many."""
-    runs = [Run(folder).steps() for folder in folders if Run(folder).metrics.is_file()]
+    runs = [Run(folder).steps() for folder in folders if has_log(folder)]
     steps = min((len(rows) for rows in runs), default=0)
     if not steps:
         return {}

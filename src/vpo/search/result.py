@@ -12,8 +12,7 @@ from vpo.core.at_k import Interval
 from vpo.core.diversity import is_nondominated
 from vpo.core.types import Floats
 from vpo.evaluation.intervals import intervals
-from vpo.search.log import CANDIDATES, GENERATIONS, read_settings
-from vpo.util.files import read_log
+from vpo.search.log import read_candidates, read_generations, read_settings
 from vpo.util.grouping import group_by
 
 UNITS = ("iterations", "answers", "generations", "tokens")
@@ -76,8 +75,8 @@ def read_result(folder: Path, iterations: int | None = None) -> SearchResult:
     settings = read_settings(folder)
     problems = [problem for problem, _ in settings["cases"]]
     cases = [f"{problem} {goal}" for problem, goal in settings["cases"]]
-    candidates = group_by(read_log(folder / CANDIDATES), lambda row: row["generation"])
-    rows = [row for row in read_log(folder / GENERATIONS) if iterations is None or row["iteration"] < iterations]
+    candidates = group_by(read_candidates(folder), lambda row: row["generation"])
+    rows = [row for row in read_generations(folder) if iterations is None or row["iteration"] < iterations]
     spent = {case: dict.fromkeys(UNITS, 0.0) for case in cases}
     solved_at: dict[str, dict[str, float]] = {}
     failures: Counter[str] = Counter()
@@ -111,7 +110,7 @@ def families_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
     names = ("number", "iteration", "operator", "parent", "position", "answer", "value", "solved")
     families = {
         case: [{**{name: row[name] for name in names}, "ancestor": False} for row in rows]
-        for case, rows in group_by(read_log(folder / CANDIDATES), lambda row: str(row["case"])).items()
+        for case, rows in group_by(read_candidates(folder), lambda row: str(row["case"])).items()
     }
     for members in families.values():
         members.sort(key=lambda member: int(member["number"]))
@@ -125,7 +124,7 @@ def families_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
 def archives_of(folder: Path) -> dict[str, dict[str, Any]]:
     """For each case the candidate of highest value, and the non-dominated ones; of equal ones the first."""
     archives: dict[str, dict[str, Any]] = {}
-    for case, candidates in group_by(read_log(folder / CANDIDATES), lambda row: str(row["case"])).items():
+    for case, candidates in group_by(read_candidates(folder), lambda row: str(row["case"])).items():
         rows = sorted((row for row in candidates if row["scores"] is not None), key=lambda row: int(row["number"]))
         if not rows:
             continue

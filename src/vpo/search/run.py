@@ -11,7 +11,7 @@ from vpo.search.openevolve import strategy as openevolve
 from vpo.search.result import SearchResult, archives_of, read_result
 from vpo.search.scoring_pool import ScoringPool
 from vpo.search.setup import SearchSetup, prepare
-from vpo.util.files import locked
+from vpo.util.files import disk_full, locked
 
 # Called with the total number of steps (iterations, or for OpenEvolve search problems), and with how many search
 # problems are solved, of how many.
@@ -29,9 +29,11 @@ def search_into(folder: Path, config: SearchConfig, progress: Progress | None = 
     setup = prepare(config)
     progress = progress or _no_progress
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder, "searching in this folder"):
+    resumes = "free some space and repeat the command: the search resumes where it stopped"
+    with disk_full(folder, hint=resumes), locked(folder, "searching in this folder"):
         log = Log(folder, setup.note())
         if not has_ended(folder, config.iterations):
+            log.reopen()
             if config.strategy == "openevolve":
                 openevolve.search(setup, log, progress)
             else:

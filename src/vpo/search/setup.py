@@ -155,6 +155,8 @@ def locate_model(config: SearchConfig) -> tuple[LocatedModel, int | None]:
     folder = Path(config.model)
     if config.endpoint is None and (folder / FACTS).is_file() and not is_run(folder):
         facts = read_facts(folder)
+        if not {"model", "answers_per_generation"} <= facts.keys():
+            raise InputError(f"{folder / FACTS}: the file is damaged: it names no model")
         located = locate(facts["model"], config.task or facts["task"], {**facts["task_settings"], **settings})
         return located, facts["answers_per_generation"] if config.answers is None else config.answers
     if config.endpoint is not None and config.model != EMBEDDED and not folder.exists():

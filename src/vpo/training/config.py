@@ -14,7 +14,6 @@ tables of their own:
     epsilon_high = 0.28
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any, get_type_hints
 from vpo.models.locate import EMBEDDED
 from vpo.util.errors import InputError, nearest
 from vpo.util.settings import SEEDS, check_settings, setting
+from vpo.util.stored import read_toml
 from vpo.util.type_checks import matches_type, type_name
 
 GENERATORS = ("transformers", "vllm")
@@ -113,15 +113,12 @@ class TrainConfig:
 
 def read_settings(path: str | Path) -> dict[str, Any]:
     """Read a TOML file of settings; only fields of `TrainConfig`, or their former names, are allowed in it."""
-    try:
-        with open(path, "rb") as file:
-            settings = tomllib.load(file)
-    except FileNotFoundError:
-        raise InputError(f"no such file: {path}") from None
-    except OSError as error:
-        raise InputError(f"{path}: the settings cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: the file is not TOML ({error})") from None
+    settings, _ = read_toml(Path(path))
+    return checked_settings(settings, path)
+
+
+def checked_settings(settings: Mapping[str, Any], path: str | Path) -> dict[str, Any]:
+    """Settings by their present names, checked for names and types; `path` is where they are from."""
     settings = _by_present_names(settings)
     known = [each.name for each in fields(TrainConfig)]
     for name in settings:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from vpo.models.run_folder import is_run
-from vpo.training.runs import Run
+from vpo.training.runs import Run, has_log
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Cost:
 
 
 def cost_of(folders: Sequence[Path]) -> Cost | None:
-    """The mean cost of the runs in some folders; None where no folder is a run with a log."""
-    costs = [_run_cost(Run(folder)) for folder in folders if is_run(folder) and Run(folder).metrics.is_file()]
+    """The mean cost of the runs in some folders; None where no folder is a run that vpo logged."""
+    costs = [_run_cost(Run(folder)) for folder in folders if is_run(folder) and has_log(folder)]
     return Cost(*np.mean(costs, axis=0).tolist()) if costs else None
 
 

@@ -13,7 +13,6 @@ One folder holds it all, and a call that was interrupted resumes with what is mi
 =============================  =======================================================================================
 """
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from vpo.util.files import locked, write_text
 from vpo.util.grouping import group_by
 from vpo.util.jobs import JobPool
 from vpo.util.records import command_line
+from vpo.util.stored import read_object
 
 CHOSEN_BY = (1, 3, 5, 10, 30)  # a rate is chosen by the mean of best@k over these k
 PLAN, RESULTS, POLICY, RUNS = "plan.toml", "results.json", "policy", "runs"
@@ -67,8 +67,10 @@ def write_plan(plan: Plan, folder: Path) -> None:
 
     path = folder / PLAN
     text = tomli_w.dumps({name: list(each) if isinstance(each, tuple) else each for name, each in asdict(plan).items()})
-    if path.is_file() and path.read_text(encoding="utf-8") != text:
-        raise InputError(f"{folder} holds another plan: choose another folder with --out")
+    if path.is_file() and path.read_bytes() != text.encode():
+        raise InputError(f"{folder} holds another plan, or {path} is damaged: choose another folder with --out")
+    if not path.is_file() and (folder / RUNS).is_dir():
+        raise InputError(f"{path}: the file is missing, and says what the runs of this folder are")
     folder.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
 
@@ -143,11 +145,15 @@ def reported_runs(folder: Path) -> dict[str, list[Path]]:
     path = folder / RESULTS
     if not path.is_file():
         raise InputError(f"{folder}: this reproduction is not finished: resume it with vpo reproduce")
-    results = json.loads(path.read_text(encoding="utf-8"))
-    seeds = range(1, results["plan"]["seeds"] + 1)
+    results = read_object(path, {"plan": dict, "rates": dict, "names": list[str]})
+    try:
+        seeds = range(1, results["plan"]["seeds"] + 1)
+        rates = {name: float(each["rate"]) for name, each in results["rates"].items()}
+    except (TypeError, KeyError, ValueError):
+        raise InputError(f"{path}: the file is damaged: it has no seeds or no rates") from None
     return {
-        name: [_run_folder(folder, name, results["rates"][name]["rate"], seed) for seed in seeds]
-        if name in results["rates"]
+        name: [_run_folder(folder, name, rates[name], seed) for seed in seeds]
+        if name in rates
         else [folder / RUNS / name]
         for name in results["names"]
     }

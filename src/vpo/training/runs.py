@@ -18,23 +18,24 @@ grow by complete lines, and ``--resume`` truncates them to the step of its check
 run: it locks ``.lock``.
 """
 
-import json
-import math
 import re
 import shutil
+import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vpo.models.run_folder import CONFIG, NOTES, RunFolder, is_run
-from vpo.training.config import TrainConfig, as_toml, config_of, read_settings
+from vpo.models.run_folder import CONFIG, FIRST_LINE, LAST_LINE, METRICS, NOTES, RunFolder, is_run
+from vpo.training.config import TrainConfig, as_toml, checked_settings, config_of
 from vpo.util.errors import InputError
-from vpo.util.files import check_new, locked, new_folder, read_log, write_json, write_text
+from vpo.util.files import check_new, locked, new_folder, write_json, write_text
 from vpo.util.manifests import manifest_damage, write_manifest
+from vpo.util.stored import log_lines, read_log
 
 COMPLETE = "complete"  # the manifest of a checkpoint
+STEP = {"step": int}  # what every row of the logs has
 CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 
 
@@ -60,7 +61,7 @@ class Run(RunFolder):
     @property
     def metrics(self) -> Path:
         """The log of metrics, a line per step."""
-        return self.folder / "metrics.jsonl"
+        return self.folder / METRICS
 
     @property
     def rollouts(self) -> Path:
@@ -69,7 +70,12 @@ class Run(RunFolder):
 
     def config(self) -> TrainConfig:
         """The settings of the run."""
-        return config_of(read_settings(self.folder / CONFIG))
+        path = self.folder / CONFIG
+        settings = checked_settings(self.settings(), path)
+        try:
+            return config_of(settings)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
     def note(self, facts: Mapping[str, Any]) -> None:
         """Add facts to `run.json`."""
@@ -81,8 +87,12 @@ class Run(RunFolder):
         self.note({"resumed": [*known.get("resumed", []), facts]} if known else facts)
 
     def steps(self) -> list[dict[str, Any]]:
-        """The logged metrics of each step; empty without a log."""
-        return read_log(self.metrics)
+        """The logged metrics of each step; raises for a finished run whose log does not reach its end."""
+        rows = read_log(self.metrics, STEP)
+        if is_run(self.folder) and self.finished and (not rows or rows[-1]["step"] != self.config().steps):
+            last = f"ends at step {rows[-1]['step']}" if rows else "is missing or empty"
+            raise InputError(f"{self.metrics}: the log {last}, and the run has {self.config().steps} steps")
+        return rows
 
     def lock(self) -> AbstractContextManager[int]:
         """Lock the run; raise where another process trains it. Yields the descriptor of the lock."""
@@ -124,8 +134,13 @@ class Run(RunFolder):
         """Remove what came after a step: lines of the logs, newer and incomplete checkpoints, temporary files."""
         for log in (self.metrics, self.rollouts):
             if log.is_file():
-                lines = log.read_text(encoding="utf-8").split("\n")  # splitlines would split texts at U+2028
-                write_text(log, "".join(f"{line}\n" for line in lines if _step_of(line) <= step))
+                write_text(log, "".join(f"{line}\n" for line, row in log_lines(log, STEP) if row["step"] <= step))
+        if step and not any(row["step"] == step for row in read_log(self.metrics, STEP)):
+            warnings.warn(
+                f"{self.metrics}: the log does not reach step {step}, of which there is a checkpoint: it stays "
+                "incomplete, and the training is not affected",
+                stacklevel=2,
+            )
         complete = {path for _, path in self._complete_checkpoints()}
         for number, path in self._checkpoints():
             if number > step or path not in complete:
@@ -162,9 +177,14 @@ def create(folder: str | Path, config: TrainConfig) -> Run:
     check_new(folder, f"choose another --out, or `vpo train --resume {folder}`")
     run.folder.parent.mkdir(parents=True, exist_ok=True)
     with new_folder(run.folder) as temporary:
-        write_text(temporary / CONFIG, as_toml(config))
+        write_text(temporary / CONFIG, f"{FIRST_LINE}{as_toml(config)}{LAST_LINE}")
         (temporary / run.checkpoints.name).mkdir()
     return run
+
+
+def has_log(folder: Path) -> bool:
+    """Whether a folder has, or should have, a log of metrics; verl has logs of its own."""
+    return Run(folder).metrics.is_file() or (is_run(folder) and Run(folder).engine() == "trl")
 
 
 def find(folder: str | Path) -> Run:
@@ -174,11 +194,3 @@ def find(folder: str | Path) -> Run:
     if not is_run(folder):
         raise InputError(f"{folder} is not the folder of a run: it has no {CONFIG}")
     return Run(Path(folder))
-
-
-def _step_of(line: str) -> float:
-    """The step of a line of a log; infinity for a line that a full disk cut off."""
-    try:
-        return float(json.loads(line)["step"])
-    except ValueError:
-        return math.inf

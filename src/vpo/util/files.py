@@ -18,8 +18,24 @@ from vpo.util.errors import InputError
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors of the system name a path: those of a write name no file, and others a temporary one beside it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or not (error.filename is None or f".{path.name}." in str(error.filename)):
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[str]:
     """Yield the name of a temporary file beside a path. It replaces the path unless the block raises."""
+    with naming(path):
+        yield from _replacing(path)
+
+
+def _replacing(path: Path) -> Iterator[str]:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
@@ -83,7 +99,7 @@ def append_rows(path: Path, rows: Iterable[Any], *, sync: bool = False) -> None:
     """
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     left = memoryview(text.encode("utf-8", "backslashreplace"))
-    with open(path, "ab", buffering=0) as file:
+    with naming(path), open(path, "ab", buffering=0) as file:
         while left:  # a disk that fills up writes only a part
             left = left[file.write(left) :]
         if sync:
@@ -99,16 +115,6 @@ def load_module(path: str | Path, name: str) -> ModuleType:
     sys.modules[name] = module  # dataclasses look up their module
     spec.loader.exec_module(module)
     return module
-
-
-def complete_lines(path: Path) -> list[str]:
-    """The lines of a log that `append_rows` writes, without a last one that was cut off; empty without a file."""
-    return [line.decode() for line in path.read_bytes().split(b"\n")[:-1]] if path.is_file() else []
-
-
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """The rows of a log that `append_rows` writes: its complete lines, none without a file."""
-    return [json.loads(line) for line in complete_lines(path)]
 
 
 def write_text(path: Path, text: str) -> None:

@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vpo.util.files import append_rows, read_log, write_text
+from vpo.util.files import append_rows, write_text
+from vpo.util.stored import Fields, read_log
 
 CHILDREN = "children.jsonl"
+FIELDS: Fields = {
+    **{"iteration": int, "completion": int, "place": int, "text": str | None, "tokens": int | None},
+    **{"id": str | None, "parent": str | None, "code": str | None, "error": str | None},
+    "metrics": dict[str, Any] | None,
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ class Child:
 
 def read_children(output: Path) -> list[dict[str, Any]]:
     """The rows of all children, by iteration."""
-    return sorted(read_log(output / CHILDREN), key=lambda row: int(row["iteration"]))
+    return sorted(read_log(output / CHILDREN, FIELDS), key=lambda row: int(row["iteration"]))
 
 
 def add_children(output: Path, children: Sequence[dict[str, Any]]) -> None:

@@ -57,6 +57,6 @@ def newest_checkpoint(output: Path) -> tuple[int, Path] | None:
     for path in (output / CHECKPOINTS).glob("checkpoint_*"):
         try:
             complete.append((int(json.loads((path / "metadata.json").read_text())["last_iteration"]), path))
-        except (OSError, ValueError, KeyError):  # it was not written to its end
+        except (OSError, ValueError, KeyError, TypeError):  # it was not written to its end
             continue
     return max(complete, default=None)
