@@ -8,7 +8,7 @@ import numpy as np
 from vpo import advantages
 from vpo.engines.reward import reward_function
 from vpo.methods import METHODS, get
-from vpo.tasks.answers import write
+from vpo.tasks.answers import duplicates, write
 
 OBJECTIVES = ["correct", "short"]
 SOLUTIONS = {"first": "4", "second": "8"}
@@ -45,7 +45,8 @@ def expected(name, *, step=0, problems=None):
     """The advantages of both groups, (2, 4)."""
     count = method_of(name).answers
     rewards = [[[score(each, SOLUTIONS[p]) for each in answers[:count]] for answers in ANSWERS[p]] for p in ANSWERS]
-    return advantages(method_of(name), np.asarray(rewards), step=step, problems=problems)
+    copies = [[duplicates(answers[:count], lambda text: text) for answers in ANSWERS[p]] for p in ANSWERS]
+    return advantages(method_of(name), np.asarray(rewards), copies=copies, step=step, problems=problems)
 
 
 def plugin(folder: Path, name: str, last_lines: str) -> Path:

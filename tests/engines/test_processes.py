@@ -11,6 +11,7 @@ from tests.engines.fixed import CASES, SEED, SPLIT, FixedTask, G, method_of, sco
 from tests.engines.tiny import save_tiny_model
 from tests.launch import run
 from vpo import advantages
+from vpo.tasks.answers import duplicates
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -61,16 +62,18 @@ def test_two_processes_train_on_the_advantages_of_the_whole_batch(case, two):
 def expected(method, names):
     task = FixedTask()
     problems = {problem.id: problem for problem in task.problems()}
+    parsed = [task.parse(" ".join(text), method.answers) for text in texts(len(names) // G)]  # as decoded
     vectors = [
-        [task.score(problems[name], answer) for answer in task.parse(" ".join(text), method.answers)]  # as decoded
-        for name, text in zip(names, texts(len(names) // G), strict=True)
+        [task.score(problems[name], answer) for answer in answers] for name, answers in zip(names, parsed, strict=True)
     ]
+    copies = np.array([duplicates(answers, task.normal_form) for answers in parsed]).reshape(-1, G, method.answers)
     known = np.array([None not in each for each in vectors])
     rewards = np.array(
         [each if fine else np.zeros((method.answers, 3)) for each, fine in zip(vectors, known, strict=True)]
     )
     shape = (-1, G, method.answers, 3)
-    return advantages(method, rewards.reshape(shape), valid=known.reshape(-1, G), seed=SEED, problems=names[::G])
+    valid = known.reshape(-1, G)
+    return advantages(method, rewards.reshape(shape), valid=valid, copies=copies, seed=SEED, problems=names[::G])
 
 
 def test_a_process_that_fails_to_score_ends_all(two):

@@ -34,7 +34,7 @@ def test_a_stock_trainer_gets_the_advantages_of_the_method(name, tiny, tmp_path)
     reward = own_reward(method, group=G, seed=7)
     _, (batch,), (seen,) = run_trainer(tiny, reward, tmp_path)
     step = 0 if name == "goal_conditioned" else batch.step  # its weightings were written into the prompts before
-    expected_PG = advantages(method, batch.rewards, seed=7, step=step, problems=batch.problems)
+    expected_PG = advantages(method, batch.rewards, seed=7, step=step, problems=batch.problems, copies=batch.copies)
     assert np.abs(expected_PG).max() > 0
     expected = batch.by_text(expected_PG)
     assert_advantages(seen, expected)
@@ -90,9 +90,30 @@ def test_rewards_are_those_of_the_method():
     assert rewards == pytest.approx([value, value, 0.0], abs=1e-6)
     multi = reward_function(task, "multi_rlvr", problems=[maze])
     total = sum(task.score(maze, gold)) / 4
-    assert multi(prompts=["p"] * 3, completions=completions, problem=[maze.id] * 3) == pytest.approx(
+    assert multi(prompts=["p"] * 3, completions=completions, problem=[maze.id] * 3) == pytest.approx([total, total, 0])
+    plain = reward_function(task, get("multi_rlvr", count_copies=True), problems=[maze])
+    assert plain(prompts=["p"] * 3, completions=completions, problem=[maze.id] * 3) == pytest.approx(
         [total, 3 * total, 0]
     )
+
+
+def test_copies_are_told_by_the_answers_and_not_by_their_scores():
+    task = MazeTask(size=7)
+    maze = task.problems(count=1)[0]
+    gold = task.gold(maze)
+    further = f"{gold} U"  # moves after the end change the route, and not its score
+    sets = [[gold, gold.lower(), f" {gold}"], [gold, further, gold], ["no route", "no  route", "x"]]
+    reward = reward_function(task, "multi_rlvr", problems=[maze])
+    total = sum(task.score(maze, gold)) / 4
+    assert task.score(maze, further) == task.score(maze, gold)
+    rewards = reward(prompts=["p"] * 3, completions=[write(each) for each in sets], problem=[maze.id] * 3)
+    assert rewards == pytest.approx([total, 2 * total, 0])
+
+
+def test_copies_of_a_score_function_are_answers_with_the_same_words():
+    reward = reward_function(score=lambda answer: [0.5], objectives=["any"], answers=3, method="multi_rlvr")
+    texts = [write(["x y", "x  y", "x y"]), write(["x", "y", "z"]), write(["x", "y", "x"])]
+    assert reward(prompts=["p"] * 3, completions=texts) == [0.5, 1.5, 1.0]
 
 
 def test_messages_are_read_as_texts():

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vpo.engines.trl import grpo_config, task_dataset
+from vpo.tasks.answers import duplicates
 
 G, P = 4, 2  # rollouts of a problem, problems of a step
 
@@ -23,6 +24,12 @@ class Batch:
         """The score vectors, (P, G, M, D)."""
         vectors = np.stack(self.scored.vectors)
         return vectors.reshape(P, G, *vectors.shape[1:])
+
+    @property
+    def copies(self):
+        """Which answers repeat the words of an earlier one, (P, G, M)."""
+        copies = [duplicates(answers, lambda answer: tuple(answer.split())) for answers in self.scored.parsed]
+        return np.asarray(copies).reshape(P, G, -1)
 
     @property
     def problems(self):

@@ -5,12 +5,13 @@ from math import sqrt
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracles
 from vpo import advantages, dirichlet, set_reward
-from vpo.methods import draw_weighting, get
+from vpo.methods import Group, draw_weighting, get
 
 EPS = 1e-4
 
@@ -151,11 +152,44 @@ def test_goal_conditioned_uses_the_weighting_that_goes_into_the_prompt():
 
 
 def test_multi_rlvr():
+    # Sums under (1/2, 1/2), a copy once: 1/2 + 1/2 = 1, 1/2, 1/2 + 0. Mean 2/3; deviations 1/3, −1/6, −1/6;
+    # sample variance (4/36 + 1/36 + 1/36) / 2 = 1/12.
+    std = sqrt(1 / 12)
+    expected = [1 / 3 / (std + EPS), -1 / 6 / (std + EPS), -1 / 6 / (std + EPS)]
+    np.testing.assert_allclose(advantages("multi_rlvr", SETS), [expected], atol=1e-6)
+
+
+def test_multi_rlvr_that_counts_copies():
     # Sums under (1/2, 1/2): 1/2 + 1/2 = 1, 1/2 + 1/2 = 1, 1/2 + 0. Mean 5/6; deviations 1/6, 1/6, −1/3;
     # sample variance (1/36 + 1/36 + 4/36) / 2 = 1/12.
     std = sqrt(1 / 12)
     expected = [1 / 6 / (std + EPS), 1 / 6 / (std + EPS), -1 / 3 / (std + EPS)]
-    np.testing.assert_allclose(advantages("multi_rlvr", SETS), [expected], atol=1e-6)
+    method = get("multi_rlvr", count_copies=True)
+    np.testing.assert_allclose(advantages(method, SETS), [expected], atol=1e-6)
+    np.testing.assert_allclose(advantages("multi_rlvr", SETS, copies=np.zeros((1, 3, 2), bool)), [expected], atol=1e-6)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.tensor])
+def test_multi_rlvr_rewards_three_copies_as_one_answer(convert):
+    answer, missing = [1.0, 0.5], [0.0, 0.0]
+    sets = convert([[answer] * 3, [answer, missing, missing], [missing] * 3])
+    mask = convert([[True] * 3, [True, False, False], [False] * 3])
+    group = Group(sets, mask, convert([0.5, 0.5]), (0,))
+    assert get("multi_rlvr").rewards(group).tolist() == [0.75, 0.75, 0.0]
+    assert get("multi_rlvr", count_copies=True).rewards(group).tolist() == [2.25, 0.75, 0.0]
+
+
+def test_answers_that_are_known_to_differ_count_where_their_scores_are_equal():
+    # The second answer of the first rollout is a copy, that of the second only scores the same.
+    rewards = np.ones((1, 2, 2, 1))
+    copies = np.asarray([[[False, True], [False, False]]])
+    assert (advantages("multi_rlvr", rewards) == 0).all()
+    low, high = advantages("multi_rlvr", rewards, copies=copies)[0]
+    assert low == pytest.approx(-0.5 / (sqrt(0.5) + EPS), abs=1e-6)  # 1 and 2: deviations −1/2 and 1/2
+    assert high == -low
+    hidden = advantages("multi_rlvr", np.ones((1, 3, 2, 1)), copies=np.concatenate([copies, copies[:, :1]], axis=1),
+                        valid=[[True, True, False]])  # fmt: skip
+    np.testing.assert_allclose(hidden, [[low, high, 0]])
 
 
 def test_vpo():
@@ -167,8 +201,10 @@ def test_vpo():
 
 
 def test_vpo_rewards_variety_and_multi_rlvr_does_not():
-    variety, twice = advantages("multi_rlvr", SETS)[0][:2]
-    assert variety == twice
+    near = SETS.copy()
+    near[0, 1, 1] = [0.99, 0.01]  # no copy of the first answer, but nearly
+    variety, twice = advantages("multi_rlvr", near)[0][:2]
+    assert variety == pytest.approx(twice)
     variety, twice = advantages("vpo", SETS)[0][:2]
     assert variety > twice
 

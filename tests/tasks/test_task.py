@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.tasks.rows import eureqa_row, musique_row, toolrl_row
 from vpo import advantages, set_reward
+from vpo.methods import get as get_method
 from vpo.tasks import find, get, names, register, settings_of
 from vpo.tasks.answers import write
 from vpo.tasks.eureqa import EureqaTask
@@ -83,11 +84,11 @@ def test_the_set_reward_of_any_answers_ignores_order_and_copies(name, texts, ord
     with_copy = np.vstack([rewards, rewards[copied]])
     assert set_reward(with_copy) == pytest.approx(set_reward(rewards), abs=1e-12)
     weights = np.asarray(task.weights)
-    assert (with_copy @ weights).sum() > (rewards @ weights).sum()  # the reward of multi_rlvr
+    assert (with_copy @ weights).sum() > (rewards @ weights).sum()  # the reward of multi_rlvr that counts copies
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_the_set_reward_ignores_order_and_duplicates_and_multi_rlvr_counts_them(name):
+def test_the_set_reward_and_multi_rlvr_ignore_order_and_duplicates(name):
     task, problem = PROBLEMS[name]
     gold = task.gold(problem)
     poor = {
@@ -106,10 +107,12 @@ def test_the_set_reward_ignores_order_and_duplicates_and_multi_rlvr_counts_them(
     twice = rewards(gold, gold, "")
     assert set_reward(twice) == pytest.approx(set_reward(rewards(gold, "", "")))
     assert total(twice) == pytest.approx(2 * total(rewards(gold, "", "")))
-    # In a group of three, a copy of the gold answer adds nothing to the reward of vpo, and much to that of multi_rlvr.
+    # In a group of three, a copy of the gold answer adds nothing, unless multi_rlvr is told to count it.
     group = np.stack([twice, rewards(gold, "", ""), rewards("", "", "")])[None]
     assert advantages("vpo", group)[0, 0] == pytest.approx(advantages("vpo", group)[0, 1])
-    assert advantages("multi_rlvr", group)[0, 0] > advantages("multi_rlvr", group)[0, 1] + 0.5
+    assert advantages("multi_rlvr", group)[0, 0] == pytest.approx(advantages("multi_rlvr", group)[0, 1])
+    plain = advantages(get_method("multi_rlvr", count_copies=True), group)
+    assert plain[0, 0] > plain[0, 1] + 0.5
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -34,6 +34,10 @@ class Grader:
     def score(self, rows: Sequence[Mapping[str, Any]], parsed: Sequence[Answers]) -> list[Floats | None]:
         """The vectors of each row's answers, (M, D), zeros for missing ones; None where one is not known."""
         raise NotImplementedError
+
+    def copies(self, answers: Answers) -> list[bool]:
+        """Which answers of a completion repeat an earlier one. By default, those with the same words."""
+        return protocol.duplicates(answers, _words)
 
     def dimensions(self, row: Mapping[str, Any]) -> int:
         """D, how many objectives a row has."""
@@ -80,6 +84,10 @@ class TaskGrader(Grader):
             self._check(problem, matrix)
         return matrices
 
+    def copies(self, answers: Answers) -> list[bool]:
+        """Those with the same normal form in the task, or the same words where the task cannot parse them."""
+        return protocol.duplicates(answers, self._form)
+
     def counted(self) -> dict[str, tuple[float, int]]:
         """What the task counted."""
         return {**self.task.counted(), **({} if self.built_in else self.errors.counted())}
@@ -119,6 +127,10 @@ class TaskGrader(Grader):
         if self.built_in and not (low >= -TOLERANCE and high <= 1 + TOLERANCE):
             raise RuntimeError(f"{where}: scores must lie in [0, 1], not from {low:g} to {high:g}")
 
+    def _form(self, answer: str) -> Hashable:
+        form = self.task.normal_form(answer)
+        return _words(answer) if form is None else form
+
     def _problem(self, row: Mapping[str, Any]) -> Any:
         name = row.get("problem")
         if name not in self.problems:
@@ -126,6 +138,10 @@ class TaskGrader(Grader):
                 f"the data set's column problem must name one of the problems of the reward function, not {name!r}"
             )
         return self.problems[name]
+
+
+def _words(answer: str) -> tuple[str, ...]:
+    return tuple(answer.split())
 
 
 def _matrix(vectors: Sequence[Vector | None]) -> Floats | None:

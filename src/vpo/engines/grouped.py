@@ -47,6 +47,7 @@ class GroupedBatch:
         masks: Sequence[Sequence[bool]],
         groups: Sequence[RolloutGroup],
         *,
+        copies: Sequence[Sequence[bool]] | None,
         size: int,
         target_of: Callable[[int], Floats],
         seed: int,
@@ -58,6 +59,7 @@ class GroupedBatch:
             vectors: of each rollout, (M, D); None where it is not known.
             masks: which answers of each rollout exist.
             groups: of the rollouts; one may have lost some.
+            copies: which answers of each rollout repeat an earlier one; None where the method does not ask.
             size: rollouts that a group should have.
             target_of: from the number of objectives to w*.
             seed: of random weightings.
@@ -67,19 +69,23 @@ class GroupedBatch:
         if not known:
             return None
         size = max(size, *(len(group.indices) for group in known))
-        rewards, mask, valid = [], [], np.zeros((len(known), size), dtype=bool)
+        rewards, mask, repeated, valid = [], [], [], np.zeros((len(known), size), dtype=bool)
         for p, group in enumerate(known):
             shape = next(each.shape for index in group.indices if (each := vectors[index]) is not None)
-            rewards_GMD, mask_GM = np.zeros((size, *shape)), np.zeros((size, shape[0]), dtype=bool)
+            rewards_GMD = np.zeros((size, *shape))
+            mask_GM, copies_GM = np.zeros((size, shape[0]), dtype=bool), np.zeros((size, shape[0]), dtype=bool)
             for g, index in enumerate(group.indices):
                 if (vectors_MD := vectors[index]) is not None:
                     rewards_GMD[g], mask_GM[g], valid[p, g] = vectors_MD, masks[index], True
+                    copies_GM[g] = False if copies is None else copies[index]
             rewards.append(rewards_GMD)
             mask.append(mask_GM)
+            repeated.append(copies_GM)
         batch = Batch.of(
             rewards,
             target=[target_of(rewards_GMD.shape[-1]) for rewards_GMD in rewards],
             mask=mask,
+            copies=None if copies is None else repeated,
             valid=valid,
             seed=seed,
             step=step,

@@ -16,6 +16,7 @@ class ScoredRows(NamedTuple):
         rows: of the data set, one per completion.
         texts: the completions.
         parsed: their answers.
+        copies: which answers repeat an earlier one of their completion; empty where the method does not ask.
         vectors: their scores, (M, D) each; None where they are not known.
         truncated: which completions reached the longest length; empty where that is not known.
     """
@@ -23,6 +24,7 @@ class ScoredRows(NamedTuple):
     rows: list[dict[str, Any]]
     texts: list[str]
     parsed: list[Answers]
+    copies: list[list[bool]]
     vectors: list[Floats | None]
     truncated: list[bool]
 
@@ -35,7 +37,7 @@ class ScoredRows(NamedTuple):
         """What the other processes need: the scores, which answers exist, and which problem each row is about."""
         rows = [{"problem": key_of(row), **({DEPLOYED: row[DEPLOYED]} if DEPLOYED in row else {})} for row in self.rows]
         parsed: list[Answers] = [[None if answer is None else "" for answer in answers] for answers in self.parsed]
-        return ScoredRows(rows, [], parsed, self.vectors, self.truncated)
+        return self._replace(rows=rows, texts=[], parsed=parsed)
 
 
 def rows_of(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -172,11 +172,12 @@ class RewardScorer:
         """The completions of this process, read and scored."""
         texts = [text_of(completion) for completion in completions]
         parsed = [self.grader.parse(text, self.method.answers) for text in texts]
+        copies = [self.grader.copies(answers) for answers in parsed] if self.method.reads_copies else []
         vectors = self.grader.score(rows, parsed)
         self.alarms.check_scores(vectors, self.objectives)
         longest = caller.max_completion_length
         truncated = [] if longest is None else [len(ids) >= longest for ids in completion_ids]
-        return ScoredRows([dict(row) for row in rows], texts, parsed, vectors, truncated)
+        return ScoredRows([dict(row) for row in rows], texts, parsed, copies, vectors, truncated)
 
     def _rewards(self, scored: ScoredRows, size: int, step: int) -> tuple[list[float | None], Floats | None]:
         """The reward of each completion, and with `per_answer` the advantage of each answer, (B, M)."""
@@ -194,6 +195,7 @@ class RewardScorer:
             scored.vectors,
             masks,
             groups,
+            copies=scored.copies or None,
             size=max(size, self.method.min_group_size),
             target_of=self.target_of,
             seed=self.seed,
@@ -219,9 +221,10 @@ class RewardScorer:
             indices = [index for index, _ in members]
             rewards_GMD = np.stack([vectors_MD for _, vectors_MD in members])
             mask_GM = np.asarray([answer_mask(scored.parsed[index]) for index in indices])
+            copies_GM = np.asarray([scored.copies[index] for index in indices]) if scored.copies else None
             target_D = self.target_of(dimensions)
             stated_D = target_D if states_target else None
-            group = Group(rewards_GMD, mask_GM, target_D, (self.seed, step, key), stated_D)
+            group = Group(rewards_GMD, mask_GM, target_D, (self.seed, step, key), stated_D, copies_GM)
             for index, reward in zip(indices, self.method.rounded_rewards(group).tolist(), strict=True):
                 rewards[index] = reward
         return rewards

@@ -60,6 +60,11 @@ class Method:
         return False
 
     @property
+    def reads_copies(self) -> bool:
+        """Whether rewards depend on which answers of a set repeat an earlier one (`Group.repeated`)."""
+        return False
+
+    @property
     def draws_weightings(self) -> bool:
         """Whether rewards depend on random weightings, sampled for the group from its key."""
         return False

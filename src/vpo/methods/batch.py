@@ -37,6 +37,7 @@ class Batch:
         *,
         target: ArrayLike | Sequence[ArrayLike] | None,
         mask: ArrayLike | Sequence[ArrayLike] | None,
+        copies: ArrayLike | Sequence[ArrayLike] | None = None,
         valid: ArrayLike | Sequence[ArrayLike] | None,
         seed: int,
         step: int,
@@ -46,6 +47,7 @@ class Batch:
         arrays = _groups_of(rewards)
         count = len(arrays)
         masks, valids = _per_problem(mask, "mask", count), _per_problem(valid, "valid", count)
+        copied = _per_problem(copies, "copies", count)
         targets, names = _targets(target, count), _per_problem(problems, "problems", count)
         key = as_integer(seed, "seed"), as_integer(step, "step")
         groups, known = [], []
@@ -58,7 +60,8 @@ class Batch:
                 name = "target" if targets[p] is target else f"target[{p}]"
                 weightings[which] = _target(targets[p], name, rewards_GMD)
             problem = p if names[p] is None else names[p]
-            groups.append(Group(known_GMD, mask_GM, weightings[which], (*key, problem)))
+            copies_GM = _known_copies(copied[p], f"copies[{p}]", rewards_GMD, known_G)
+            groups.append(Group(known_GMD, mask_GM, weightings[which], (*key, problem), copies_GM=copies_GM))
             known.append(known_G)
         answers = max(shape(rewards_GMD)[1] for rewards_GMD in arrays)
         return cls(tuple(groups), namespace(arrays[0]).stack(known), arrays[0], answers)
@@ -124,6 +127,12 @@ def _target(target: Any, name: str, rewards_GMD: Array) -> Array:
 def _known_rollouts(valid: Any, name: str, rewards_GMD: Array) -> Array:
     rollouts = shape(rewards_GMD)[0]
     return as_booleans(np.ones(rollouts, bool) if valid is None else valid, name, rewards_GMD, (rollouts,))
+
+
+def _known_copies(copies: Any, name: str, rewards_GMD: Array, known_G: Array) -> Array | None:
+    if copies is None:
+        return None
+    return as_booleans(copies, name, rewards_GMD, shape(rewards_GMD)[:2])[known_G]
 
 
 def _known_rewards(rewards_GMD: Array, name: str, mask: Any, mask_name: str, known_G: Array) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ def advantages(
     *,
     target: ArrayLike | Sequence[ArrayLike] | None = None,
     mask: ArrayLike | Sequence[ArrayLike] | None = None,
+    copies: ArrayLike | Sequence[ArrayLike] | None = None,
     valid: ArrayLike | Sequence[ArrayLike] | None = None,
     seed: int = 0,
     step: int = 0,
@@ -33,6 +34,8 @@ def advantages(
         rewards: the score vectors, or a list of groups (G, M, D) where D or M differs between problems.
         target: w*, the deployed weighting, (D,) or one per problem. Uniform by default.
         mask: true for real answers, (P, G, M) or a list of (G, M). A missing answer scores 0.
+        copies: true for answers that repeat an earlier one of their set, (P, G, M) or a list of (G, M), for methods
+            that leave them out. By default those with the score vector of an earlier answer.
         valid: true for rollouts whose reward is known, (P, G) or a list of (G,). The others are left out of their
             group's statistics, get advantage 0, and their rewards are not read.
         seed: for methods that draw weightings, together with the step and the problem.
@@ -41,7 +44,9 @@ def advantages(
             position in a batch and in any process. Their positions in the batch by default.
     """
     chosen = get(method)
-    batch = Batch.of(rewards, target=target, mask=mask, valid=valid, seed=seed, step=step, problems=problems)
+    batch = Batch.of(
+        rewards, target=target, mask=mask, copies=copies, valid=valid, seed=seed, step=step, problems=problems
+    )
     warn_single_answer(chosen, batch.answers)
     return batch_advantages(chosen, batch, batch_rewards(chosen, batch))
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vpo.core.arrays import from_numpy, shape
+from vpo.core.arrays import from_numpy, namespace, shape
 from vpo.core.simplex import Concentration, dirichlet
 from vpo.core.types import Array, Floats
 
@@ -15,6 +15,7 @@ class Group:
     Attributes:
         rewards_GMD: score vectors, float64; zero where an answer is missing.
         mask_GM: true for real answers.
+        copies_GM: true for answers that repeat an earlier one of their set; None where the answers are not known.
         target_D: w*, the weighting that is deployed and reported.
         key: (seed, step, problem), the seed of random draws for this group.
         stated_D: the weighting that the prompt states, where that is not the random one of the key: w* in evaluation.
@@ -25,6 +26,16 @@ class Group:
     target_D: Array
     key: tuple[int | str, ...]
     stated_D: Array | None = None
+    copies_GM: Array | None = None
+
+    def repeated(self) -> Array:
+        """The copies, (G, M); where the answers are not known, those whose score vector an earlier answer has."""
+        if self.copies_GM is not None:
+            return self.copies_GM
+        xp = namespace(self.rewards_GMD)
+        real_GMM = self.mask_GM[:, :, None] & self.mask_GM[:, None, :]
+        equal_GMM = xp.all(self.rewards_GMD[:, :, None, :] == self.rewards_GMD[:, None, :, :], axis=-1) & real_GMM
+        return xp.any(xp.tril(equal_GMM, k=-1), axis=-1)
 
     def weighted(self, weights_D: Array) -> Array:
         """w·r of every answer, (G, M)."""

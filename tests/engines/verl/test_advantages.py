@@ -68,6 +68,23 @@ def test_objectives_are_logged_as_by_other_engines(tmp_path):
     assert {"vpo/set_reward", "vpo/diversity", "vpo/parse_rate", "vpo/groups_without_spread"} <= logged.keys()
 
 
+def test_copies_are_told_by_the_answers_and_not_by_their_scores(tmp_path):
+    export = exported(tmp_path / "out", "multi_rlvr")
+    task = export.get_task()
+    maze = task.problems("train", count=1)[0]
+    gold = task.gold(maze)
+    further = f"{gold}U"  # moves after the end change the route, and not its score
+    total = sum(task.score(maze, gold)) / 4
+    assert task.score(maze, further) == task.score(maze, gold)
+    scorer, rollouts = VerlReward(export), []
+    for routes, count in ([gold] * 3, 1), ([gold, further, gold], 2), ([gold, "", ""], 1):
+        info = scorer.score(write(routes), "train", maze.id, deployed=False)
+        assert info["score"] == pytest.approx(count * total)
+        rollouts.append(read_rollout("group", info, 3))
+    once, twice, alone = rollout_advantages(export.reward(None), rollouts, 3, 0)
+    assert once == alone < twice
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_problems_may_differ_in_their_objectives(method, tmp_path):
     """Of 2, 4 and 1 bits; the first answer of each completion of the last has a score that nobody knows."""

@@ -73,7 +73,7 @@ def test_the_score_is_what_the_reward_function_of_any_trainer_returns(method, tm
     np.testing.assert_allclose([each["score"] for each in info], rewards, atol=1e-7)
     assert len(set(rewards)) > 3
     for each, (vectors, exists) in zip(info, scored(export, some), strict=True):
-        read, mask = function.read_vectors(each["vectors"])
+        read, mask, _ = function.read_vectors(each["vectors"])
         np.testing.assert_array_equal(read, vectors)
         assert mask == exists
         assert each["objective/gold"] == pytest.approx(vectors[:, 1].mean())

@@ -25,6 +25,7 @@ class Rollout:
         score: its reward in verl's log.
         vectors: of the answers, (M, D); None where they are not known.
         mask: which answers exist.
+        copies: which answers repeat an earlier one; None where the method does not ask.
     """
 
     group: str
@@ -32,13 +33,14 @@ class Rollout:
     score: float
     vectors: Floats | None
     mask: list[bool]
+    copies: list[bool] | None
 
 
 def read_rollout(group: str, info: Mapping[str, Any], answers: int) -> Rollout:
     """A rollout of a group from what `compute_score` returned for it, of so many answers."""
     known = read_vectors(info["vectors"])
-    vectors, mask = (None, [False] * answers) if known is None else known
-    return Rollout(str(group), str(info["problem"]), float(info["score"]), vectors, mask)
+    vectors, mask, copies = (None, [False] * answers, None) if known is None else known
+    return Rollout(str(group), str(info["problem"]), float(info["score"]), vectors, mask, copies)
 
 
 def rollout_advantages(reward: RewardScorer, rollouts: Sequence[Rollout], size: int, step: int) -> Floats:
@@ -55,6 +57,7 @@ def rollout_advantages(reward: RewardScorer, rollouts: Sequence[Rollout], size: 
         [rollout.vectors for rollout in rollouts],
         [rollout.mask for rollout in rollouts],
         [RolloutGroup(indices, rollouts[indices[0]].problem) for indices in _groups(rollouts)],
+        copies=[each.copies or [False] * method.answers for each in rollouts] if method.reads_copies else None,
         size=size,
         target_of=reward.target_of,
         seed=reward.seed,

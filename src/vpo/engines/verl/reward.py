@@ -82,7 +82,9 @@ class VerlReward:
         target_D = scorer.target_of(vectors_MD.shape[1])
         mask_M = np.asarray(mask)
         stated_D = target_D if deployed and self.method.target_in_prompt else None
-        group = Group(vectors_MD[None], mask_M[None], target_D, (self.export.seed, 0, problem), stated_D)
+        copies = scorer.grader.copies(answers) if self.export.method.reads_copies else None
+        copies_1M = None if copies is None else np.asarray([copies])
+        group = Group(vectors_MD[None], mask_M[None], target_D, (self.export.seed, 0, problem), stated_D, copies_1M)
         numbers |= {
             "score": float(self.method.rounded_rewards(group).mean()),
             "known": 1.0,
@@ -93,7 +95,8 @@ class VerlReward:
         numbers |= {f"objective/{name}": mean for name, mean in means}
         rows = [row if real else None for row, real in zip(vectors_MD.tolist(), mask, strict=True)]
         # Where no answer exists, the number of objectives must still be known.
-        return {**numbers, **texts, "vectors": json.dumps({"rows": rows, "objectives": vectors_MD.shape[1]})}
+        vectors = {"rows": rows, "objectives": vectors_MD.shape[1], "copies": copies}
+        return {**numbers, **texts, "vectors": json.dumps(vectors)}
 
     def _scorer(self, split: str) -> RewardScorer:
         """What scores the problems of a split, which are loaded once."""
@@ -103,14 +106,17 @@ class VerlReward:
             return self.scorers[split]
 
 
-def read_vectors(text: str) -> tuple[Floats, list[bool]] | None:
-    """The vectors of a completion, (M, D), and which answers exist; None where they are not known."""
+def read_vectors(text: str) -> tuple[Floats, list[bool], list[bool] | None] | None:
+    """The vectors of a completion, (M, D), and which answers exist; None where they are not known.
+
+    Last, which answers are copies; None where the method does not ask.
+    """
     vectors = json.loads(text)
     if vectors is None:
         return None
     rows, objectives = vectors["rows"], vectors["objectives"]
     vectors_MD = np.asarray([[0.0] * objectives if row is None else row for row in rows], dtype=np.float64)
-    return vectors_MD, [row is not None for row in rows]
+    return vectors_MD, [row is not None for row in rows], vectors["copies"]
 
 
 _REWARDS: dict[str, VerlReward] = {}
