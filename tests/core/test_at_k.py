@@ -1,3 +1,6 @@
+import math
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracles
-from vpo import best_at_k, best_of_set, bootstrap, first, pass_at_k
+from vpo import best_at_k, best_of_set, first, pass_at_k
+from vpo.core import at_k
 from vpo.core.at_k import best_at_tokens
 
 
@@ -64,6 +68,36 @@ def test_torch_in_torch_out():
     assert isinstance(pass_at_k(scores > 0.5, 3), torch.Tensor)
 
 
+def test_all_k_of_a_large_pool_take_little_memory():
+    """The weights of 10,000 × 10,000 would take 0.8 GB, and as much again for what they are made of."""
+    scores = np.random.default_rng(0).random(10_000)
+    tracemalloc.start()
+    try:
+        best = best_at_k(scores, range(1, 10_001))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 32 * 2**20
+    np.testing.assert_allclose(best[[0, 1, -1]], [scores.mean(), best_at_k(scores, 2), scores.max()], rtol=1e-12)
+    assert (np.diff(best) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("block", [1, 60, 10**9])
+def test_k_in_blocks_are_the_same(monkeypatch, block):
+    scores = np.random.default_rng(0).random((4, 30))
+    whole = scores_sorted_by_hand(scores)
+    monkeypatch.setattr(at_k, "BLOCK", block)
+    np.testing.assert_allclose(best_at_k(scores, range(1, 31)), whole, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(best_at_k(torch.tensor(scores), range(1, 31)), whole, rtol=0, atol=1e-12)
+
+
+def scores_sorted_by_hand(scores):
+    """Σ_i C(i−1, k−1) / C(n, k) · s_(i) in exact integers."""
+    n = scores.shape[-1]
+    weights = [[math.comb(i, k - 1) / math.comb(n, k) for k in range(1, n + 1)] for i in range(n)]
+    return np.sort(scores, axis=-1) @ np.array(weights)
+
+
 def test_first_and_set():
     scores = [[0.2, 0.9, 0.1], [0.4, 0.3, 0.5]]
     assert first(scores) == pytest.approx(0.3)  # (0.2 + 0.4) / 2
@@ -78,43 +112,6 @@ def test_a_token_budget_allows_a_number_of_generations():
     assert best_at_tokens([0.3], [7], [0.0, 3.5]).tolist() == [0, 0.15]
 
 
-def test_bootstrap_covers_the_mean_of_a_normal_sample():
-    values = np.random.default_rng(0).normal(5, 1, 400)
-    interval = bootstrap(values)
-    assert interval.mean == pytest.approx(values.mean())
-    # The textbook interval is ± 1.96 · s / √400.
-    half = 1.96 * values.std() / 20
-    assert interval.low == pytest.approx(values.mean() - half, abs=0.01)
-    assert interval.high == pytest.approx(values.mean() + half, abs=0.01)
-
-
-def test_bootstrap_holds_its_level():
-    """95% intervals of 300 samples of 50 problems cover the true mean 0.3 in about 95% of cases."""
-    rng = np.random.default_rng(1)
-    interval = bootstrap((rng.random((50, 300)) < 0.3).astype(float), resamples=1000)
-    assert 0.90 <= ((interval.low <= 0.3) & (interval.high >= 0.3)).mean() <= 0.98
-
-
-def test_bootstrap_of_paired_differences_is_tighter():
-    rng = np.random.default_rng(0)
-    problem = rng.random(200)
-    a, b = problem + 0.02, problem + rng.normal(0, 0.01, 200)
-    paired = bootstrap(a - b)
-    assert paired.low > 0
-    assert bootstrap(a).low < bootstrap(b).high  # apart, they overlap
-
-
-def test_bootstrap_is_seeded_and_takes_columns_and_tensors():
-    values = np.random.default_rng(0).random((30, 4))
-    whole = bootstrap(values, seed=3)
-    assert (whole.low == bootstrap(values, seed=3).low).all()
-    assert (whole.low != bootstrap(values, seed=4).low).all()
-    np.testing.assert_allclose(whole.mean, values.mean(axis=0))
-    assert isinstance(bootstrap(torch.tensor(values)).high, torch.Tensor)
-    constant = bootstrap(np.full(5, 0.25))
-    assert (constant.mean, constant.low, constant.high) == (0.25, 0.25, 0.25)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -125,7 +122,6 @@ def test_bootstrap_is_seeded_and_takes_columns_and_tensors():
         (lambda: best_at_k([0.1, 0.2], None), "k must be an integer, not None"),
         (lambda: best_at_k([0.1, 0.2], True), "k must be an integer, not True"),
         (lambda: pass_at_k([], 1), "solved must hold 1 or more answers, not 0"),
-        (lambda: bootstrap(np.zeros((5, 0))), r"values must hold 1 or more columns, not shape \(5, 0\)"),
         (lambda: best_at_k([], 1), "scores must hold 1 or more answers, not 0"),
         (lambda: best_at_k([0.1, np.nan], 1), r"scores must be finite: scores\[1\] is nan"),
         (lambda: best_at_k(0.5, 1), "scores must be of rank 1 or more"),
@@ -135,11 +131,6 @@ def test_bootstrap_is_seeded_and_takes_columns_and_tensors():
         (lambda: best_of_set(np.zeros((0, 3))), "scores must hold 1 or more generations"),
         (lambda: best_at_tokens([0.1], [0], [1]), "tokens must be greater than 0 for each of 1 generations"),
         (lambda: best_at_tokens([0.1], [1], [-1]), "budgets must be 0 or more tokens, not -1"),
-        (lambda: bootstrap([0.5]), "values must hold 2 or more problems for an interval, not 1"),
-        (lambda: bootstrap([0.5, np.inf]), r"values must be finite: values\[1\] is inf"),
-        (lambda: bootstrap([0.5, 1.0], confidence=95), "confidence must lie between 0 and 1, not 95"),
-        (lambda: bootstrap([0.5, 1.0], resamples=0), "resamples must be 1 or more, not 0"),
-        (lambda: bootstrap(np.zeros((2, 2, 2))), "values must be of rank 1 or 2"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

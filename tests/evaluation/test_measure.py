@@ -7,7 +7,7 @@ import pytest
 from vpo import best_at_k, read_pool, write_pool
 from vpo.core.targets import parse_target
 from vpo.evaluation.compare import compare
-from vpo.evaluation.comparison_text import comparison_text
+from vpo.evaluation.comparison_text import comparison_data, comparison_text
 from vpo.evaluation.metrics import BEST, ORACLE_SHARE, PASS, Budget, Metric
 from vpo.report.page_tables import seed_table
 
@@ -88,9 +88,12 @@ def test_pools_are_compared_in_pairs(tmp_path, scores):
     better = make_pool(tmp_path / "b.jsonl", (scores + 0.01).reshape(6, 12, 1, 2)[:, ::-1])
     comparison = compare([a, better])
     (best,) = [row for row in comparison.rows if row.metric == Metric(BEST, Budget.ANSWERS, 3)]
-    # The same answers in another order and 0.01 better: every problem differs by 0.01, so the interval is a point.
-    assert best.differences[0].low == pytest.approx(0.01)
-    assert best.differences[0].high == pytest.approx(0.01)
+    # The same answers in another order and 0.01 better: every problem differs by 0.01. Six problems miss whatever has a
+    # probability of 1 − 0.025^(1/6) in 2.5% of cases, and that could be a difference of −1 or 1.
+    unseen = 1 - 0.025 ** (1 / 6)
+    assert best.differences[0].mean == pytest.approx(0.01)
+    assert best.differences[0].low == pytest.approx(0.01 - 1.01 * unseen, abs=1e-3)
+    assert best.differences[0].high == pytest.approx(0.01 + 0.99 * unseen, abs=1e-3)
 
 
 def test_objectives_in_another_order_are_matched_by_name(tmp_path, scores):
@@ -196,11 +199,27 @@ def test_expensive_generations_beyond_every_budget(tmp_path, scores):
 
 
 def test_the_table_marks_certain_differences(tmp_path, scores):
+    scores = np.concatenate([scores] * 5) / 2
     a, b = make_pool(tmp_path / "a.jsonl", scores), make_pool(tmp_path / "b.jsonl", scores + 0.5)
-    text = comparison_text(compare([a, b]))
-    assert "6 problems; answers per generation: 3; target: all objectives alike" in text
+    comparison = compare([a, b])
+    text = comparison_text(comparison)
+    assert "30 problems; answers per generation: 3; target: all objectives alike" in text
+    assert "[low, high]: 95% interval over the 30 problems" in text
+    assert comparison_data(comparison)["problems"] == 30
     assert "b − a" in text
-    assert "+0.500 [+0.500, +0.500] *" in text
+    assert "+0.500 [+0.326, +0.558] *" in text
+
+
+def test_equal_columns_have_intervals(tmp_path):
+    """Nothing solved in 30 problems: the rate may still be up to 11.6%, as Clopper and Pearson have it."""
+    nothing, all_solved = np.zeros((30, 2, 1, 2)), np.ones((30, 2, 1, 2))
+    comparison = compare([make_pool(tmp_path / "a.jsonl", nothing), make_pool(tmp_path / "b.jsonl", all_solved)])
+    text = comparison_text(comparison)
+    assert "0.000 [0.000, 0.116]" in text
+    assert "1.000 [0.884, 1.000]" in text
+    for row in comparison.rows:
+        for interval in (*row.values, *row.differences):
+            assert interval.low < interval.high, row.metric
 
 
 @pytest.mark.parametrize(

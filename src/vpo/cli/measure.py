@@ -12,7 +12,7 @@ def add(commands: Commands) -> None:
         "measure",
         help="measure best@k, pass@k and diversity of pools of scored answers, and compare pools",
         description="Measure pools of scored answers: best@k and pass@k by answers, by generations and by tokens, "
-        "with bootstrap intervals over problems, and diversity. Further pools are compared with the first one, "
+        "with 95% intervals over problems, and diversity. Further pools are compared with the first one, "
         "paired over the problems they share.",
         epilog=POOLS,
     )

@@ -113,6 +113,7 @@ def run(options: argparse.Namespace) -> int:
         "command": command_line(),
         "curves": page["search"]["curves"],
         "names": [each.name for each in results],
+        "problems": len(set(results[0].problems)),
         "tables": page["tables"],
         "failures": {each.name: each.failures for each in results},
     }

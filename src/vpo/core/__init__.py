@@ -17,9 +17,10 @@ Shape suffixes, here and in the whole project:
 So ``rewards_PGMD[p, g, i]`` is the score vector of answer i of rollout g of problem p.
 """
 
-from vpo.core.at_k import Interval, best_at_k, best_at_tokens, best_of_set, bootstrap, first, pass_at_k
+from vpo.core.at_k import best_at_k, best_at_tokens, best_of_set, first, pass_at_k
 from vpo.core.diversity import Diversity, diversity
 from vpo.core.geometry import Geometry, geometry
+from vpo.core.intervals import Interval, bootstrap
 from vpo.core.set_reward import set_reward
 from vpo.core.simplex import directions, dirichlet
 

@@ -1,9 +1,7 @@
-"""The best of a pool of answers under a budget: best@k, pass@k, and intervals over problems."""
+"""The best of a pool of answers under a budget: best@k and pass@k."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +9,9 @@ from vpo.core.arrays import as_array, from_numpy, namespace, narrow, shape, to_n
 from vpo.core.checks import as_booleans, as_integer, check_finite, check_rank
 from vpo.core.types import Array, ArrayLike, Floats
 from vpo.util.errors import InputError
+
+BLOCK = 2**18  # weights that are computed at a time, so that all k of a large pool take little memory
+KEPT = 2**14  # the most weights of a table that is kept
 
 
 def best_at_k(scores: ArrayLike, k: int | Sequence[int]) -> Array:
@@ -44,13 +45,26 @@ def _best_at_k(values: ArrayLike, k: int | Sequence[int], name: str) -> Array:
     for each in ks:
         if not 1 <= each <= answers:
             raise InputError(f"k must lie in 1..{answers}, the size of the pool, not {each}")
-    in_order = namespace(values).sort(widen(values), axis=-1)
-    best = narrow(in_order @ from_numpy(_order_weights(answers, ks), values), values)
+    xp = namespace(values)
+    in_order = xp.sort(widen(values), axis=-1)
+    width = max(1, BLOCK // answers)
+    blocks = [ks[start : start + width] for start in range(0, len(ks), width)] or [()]
+    parts = [in_order @ from_numpy(_order_weights(answers, block), values) for block in blocks]
+    best = narrow(parts[0] if len(parts) == 1 else xp.concat(parts, axis=-1), values)
     return best if many else best[..., 0]
 
 
-@lru_cache(maxsize=256)
 def _order_weights(n: int, ks: tuple[int, ...]) -> Floats:
+    """As `_compute_order_weights`; small ones, which are used again and again, are kept."""
+    return _kept_order_weights(n, ks) if n * len(ks) <= KEPT else _compute_order_weights(n, ks)
+
+
+@lru_cache(maxsize=256)
+def _kept_order_weights(n: int, ks: tuple[int, ...]) -> Floats:
+    return _compute_order_weights(n, ks)
+
+
+def _compute_order_weights(n: int, ks: tuple[int, ...]) -> Floats:
     """Probability that the i-th smallest of n is the largest of a sample of k, (n, len(ks))."""
     k_row = np.asarray(ks, dtype=np.float64)[None, :]
     rank = np.arange(n, 1, -1, dtype=np.float64)[:, None]  # n, n−1, …, 2
@@ -104,54 +118,3 @@ def _sets(scores: ArrayLike) -> Array:
         raise InputError(f"scores must hold 1 or more generations of 1 or more answers, not {shape(scores)}")
     check_finite(scores, "scores")
     return scores
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean over problems and its confidence interval. The three are floats, or arrays of one shape."""
-
-    mean: Any
-    low: Any
-    high: Any
-
-    @property
-    def certain(self) -> bool:
-        """Whether the interval, of one number, excludes 0; a mean without an interval does not."""
-        return self.low is not None and bool(self.low > 0 or self.high < 0)
-
-
-def bootstrap(values: ArrayLike, *, resamples: int = 5000, confidence: float = 0.95, seed: int = 0) -> Interval:
-    """The mean over problems and its percentile bootstrap interval, (P,) → numbers, (P, q) → (q,).
-
-    For two methods on the same problems, pass the differences ``a - b``: that is the paired interval.
-    """
-    values = as_array(values, "values")
-    if values.ndim not in (1, 2):
-        raise InputError(f"values must be of rank 1 or 2, (P) or (P, q), not of shape {shape(values)}")
-    check_finite(values, "values")
-    problems = shape(values)[0]
-    if problems < 2:
-        raise InputError(f"values must hold 2 or more problems for an interval, not {problems}")
-    if 0 in shape(values):
-        raise InputError(f"values must hold 1 or more columns, not shape {shape(values)}")
-    as_integer(resamples, "resamples", 1)
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must lie between 0 and 1, not {confidence}")
-    from scipy.stats import bootstrap as resample  # slow to import
-
-    wide = to_numpy(values).astype(np.float64)
-    batch = max(1, 2**22 // wide.size)  # resamples held in memory at a time
-    result = resample(
-        (wide,),
-        np.mean,
-        axis=0,
-        n_resamples=resamples,
-        batch=batch,
-        confidence_level=confidence,
-        method="percentile",
-        rng=seed,
-    ).confidence_interval
-    parts = (wide.mean(axis=0), result.low, result.high)
-    if values.ndim == 1:
-        return Interval(*(float(part) for part in parts))
-    return Interval(*(from_numpy(part, values) for part in parts))

@@ -1,17 +1,17 @@
 """Pools measured over the problems that they share, and compared in pairs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from vpo.core.at_k import Interval
+from vpo.core.intervals import Interval
 from vpo.evaluation.budgets import fit_budgets, shared_problems
 from vpo.evaluation.intervals import intervals
 from vpo.evaluation.measure import mean_table, measure_pool, oracle_shares
 from vpo.evaluation.metrics import Budget, Metric
 from vpo.evaluation.notes import comparison_notes
-from vpo.evaluation.pools import Pool
+from vpo.evaluation.pools import Pool, ProblemPool
 from vpo.util.errors import InputError
 
 # Up to this many pools are compared each with each, more with the first one alone.
@@ -104,12 +104,16 @@ def compare_groups(
         oracle_P = np.asarray([oracle[name] for name in names])
         tables = [table | oracle_shares(table, oracle_P) for table in tables]
     pairs = _pairs(len(groups))
-    values = [intervals(table) for table in tables]
+    metrics = dict.fromkeys(metric for table in tables for metric in table)
+    bounds = _bounds(metrics, [problem for each in problems for problem in each])
+    values = [intervals(table, bounds) for table in tables]
+    ranges = {metric: (low - high, high - low) for metric, (low, high) in bounds.items()}  # of differences
     differences = [
-        intervals({metric: tables[a][metric] - tables[b][metric] for metric in tables[a] if metric in tables[b]})
+        intervals(
+            {metric: tables[a][metric] - tables[b][metric] for metric in tables[a] if metric in tables[b]}, ranges
+        )
         for a, b in pairs
     ]
-    metrics = dict.fromkeys(metric for table in tables for metric in table)
     rows = [
         MetricRow(
             metric,
@@ -120,6 +124,12 @@ def compare_groups(
     ]
     notes = comparison_notes(pools, names, budgets, ks)
     return Comparison(tuple(map(tuple, groups)), tuple(names), target, pairs, tuple(rows), tuple(notes))
+
+
+def _bounds(metrics: Iterable[Metric], problems: Sequence[ProblemPool]) -> dict[Metric, tuple[float, float]]:
+    answers = max(len(problem.scores_nD) for problem in problems)
+    objectives = max(len(problem.objectives) for problem in problems)
+    return {metric: metric.bounds(answers, objectives) for metric in metrics}
 
 
 def _pairs(groups: int) -> tuple[tuple[int, int], ...]:

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from vpo.core.at_k import Interval
+from vpo.core.intervals import Interval
 from vpo.evaluation.compare import Comparison, MetricRow
 from vpo.evaluation.eval_folder import POOL
 from vpo.evaluation.metrics import DIVERSITY, MEANINGS, ORACLE_SHARE, PASS, Budget
@@ -95,9 +95,9 @@ def _pools_as_columns(comparison: Comparison, rows: Sequence[MetricRow], names: 
         lines = [*_sections(rows, [*names, *pairs], lambda row: [*_value_cells(row), *_difference_cells(row)]), ""]
     lines += _meanings(rows)
     if len(comparison.problems) > 1:
-        lines.append("[low, high]: 95% bootstrap interval over problems")
+        lines.append(f"[low, high]: 95% interval over the {len(comparison.problems)} problems")
     if len(names) > 1:
-        lines.append("*: paired over problems, the interval of the difference excludes 0")
+        lines.append("*: paired over these problems, the interval of the difference excludes 0")
     return lines
 
 
@@ -111,7 +111,8 @@ def _pools_as_rows(comparison: Comparison, rows: Sequence[MetricRow], names: Seq
     changes = [[_change_cell(row.differences[pool]) for row in shown] for pool in range(len(names) - 1)]
     table = [["", *head], *([name, *cells] for name, cells in zip(names, means, strict=True)), []]
     table += [[f"less {names[0]}", *head], *([name, *cells] for name, cells in zip(names[1:], changes, strict=True))]
-    explained = "*: paired over problems, the 95% bootstrap interval of the difference excludes 0"
+    count = len(comparison.problems)
+    explained = f"*: paired over the {count} problems, the 95% interval of the difference excludes 0"
     return [*aligned(table), "", *_meanings(shown), explained]
 
 

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from vpo.core.at_k import Interval
+from vpo.core.intervals import Interval
 from vpo.core.types import Floats
 from vpo.evaluation.agreement import SAME, columns_of, constant_objectives, has_correlations
 from vpo.evaluation.headroom import TradeOffs, headroom_of, trade_offs, values_of

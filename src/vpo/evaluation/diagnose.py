@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vpo.core.at_k import Interval
 from vpo.core.geometry import columns, simplex_shares
+from vpo.core.intervals import Interval
 from vpo.core.types import Floats
 from vpo.evaluation.agreement import OPPOSED, SAME, columns_of, constant_objectives, has_correlations
 from vpo.evaluation.headroom import TradeOffs, distinct_scores, headroom_of, trade_offs, values_of

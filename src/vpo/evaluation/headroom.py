@@ -6,8 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from vpo.core.at_k import Interval, bootstrap
 from vpo.core.geometry import best_single
+from vpo.core.intervals import Interval, bootstrap
 from vpo.core.set_reward import set_reward
 from vpo.core.simplex import expected_weights
 from vpo.core.targets import weights_for
@@ -92,7 +92,9 @@ def headroom_of(values: Sequence[ProblemValues]) -> Headroom:
         method="percentile",
         rng=0,
     ).confidence_interval
-    return Headroom(bootstrap(headrooms_P), Interval(relative, float(bounds.low), float(bounds.high)))
+    return Headroom(
+        bootstrap(headrooms_P, bounds=(0.0, 1.0)), Interval(relative, float(bounds.low), float(bounds.high))
+    )
 
 
 def trade_offs(effective_rank: float, relative_headroom: float) -> TradeOffs:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from vpo.core.diversity import HYPERVOLUME_REFERENCE
+
 
 class Budget(StrEnum):
     """What k counts: single answers, whole generations, or generated tokens."""
@@ -67,6 +69,16 @@ class Metric:
         if self.k is None:
             return self.name
         return f"oracle@{self.k}" if self.name == ORACLE_SHARE else self.name.replace("@k", f"@{self.k}")
+
+    def bounds(self, answers: int, objectives: int) -> tuple[float, float]:
+        """The least and the greatest value for a pool of so many answers, with so many objectives in [0, 1]."""
+        return {
+            "l1": (0.0, float(objectives)),
+            "distinct": (1.0, float(answers)),
+            "nondominated": (1.0, float(answers)),
+            DISTINCT_TEXTS: (0.0, float(answers)),
+            "hypervolume": (0.0, (1 - HYPERVOLUME_REFERENCE) ** objectives),
+        }.get(self.name, (0.0, 1.0))
 
     def data(self) -> dict[str, Any]:
         """The fields of JSON."""

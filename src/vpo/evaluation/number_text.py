@@ -1,6 +1,6 @@
 """Numbers and intervals as text."""
 
-from vpo.core.at_k import Interval
+from vpo.core.intervals import Interval
 
 
 def number_text(value: float, form: str = ".3f") -> str:

@@ -41,7 +41,8 @@ def _curves(group: Sequence[Pool], names: Sequence[str], target: Mapping[str, fl
         generations=_steps(fewest_generations(problems)),
         tokens=spaced(*token_range(problems), POINTS) if has_tokens(problems) else (),
     )
-    values = intervals(mean_table([measure_best(pool, names, target, budgets) for pool in group]))
+    table = mean_table([measure_best(pool, names, target, budgets) for pool in group])
+    values = intervals(table, dict.fromkeys(table, (0.0, 1.0)))
     curves = []
     for by in Budget:
         points = [(metric.k, value) for metric, value in values.items() if metric.budget == by and metric.k is not None]
@@ -86,7 +87,7 @@ def draw_curves(
             _draw_panel(panel, by, curves, names, oracle)
         panels[0].set_ylabel("expected best score, w*·r")
         panels[-1].legend(frameon=False, loc="lower right")
-        figure.suptitle(f"best@k over {len(comparison.problems)} problems; bands: 95% bootstrap interval over problems")
+        figure.suptitle(f"best@k over {len(comparison.problems)} problems; bands: 95% interval over problems")
         for file in files:
             form = file.suffix[1:]
             with replacing(file) as temporary:

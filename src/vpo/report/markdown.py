@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vpo.core.at_k import Interval
+from vpo.core.intervals import Interval
 from vpo.evaluation.number_text import interval_text, number_text
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from vpo.core.at_k import Interval
+from vpo.core.intervals import Interval
 from vpo.evaluation.compare import Comparison
 from vpo.evaluation.eval_folder import Evaluation
 from vpo.evaluation.metrics import BEST, FIRST, ORACLE_SHARE, SET, Budget, Metric
@@ -23,14 +23,15 @@ def comparison_tables(comparison: Comparison, names: Sequence[str]) -> list[dict
     values = {row.metric: row.values for row in comparison.rows}
     shown = [metric for metric in SUMMARY if metric in values]
     pairs = [f"{names[a]} − {names[b]}" for a, b in comparison.pairs]
+    count = f"{len(comparison.problems)} problems"
     tables = [
         {
-            "title": "Runs",
+            "title": f"Runs, over {count}",
             "head": ["run", *(metric.label for metric in shown)],
             "rows": [[name, *(_cell(values[metric][run]) for metric in shown)] for run, name in enumerate(names)],
         },
         {
-            "title": "Every metric",
+            "title": f"Every metric, over {count}",
             "head": ["metric", "at", *names],
             "rows": [[row.metric.title, str(row.metric.at), *map(_cell, row.values)] for row in comparison.rows],
         },
@@ -38,7 +39,7 @@ def comparison_tables(comparison: Comparison, names: Sequence[str]) -> list[dict
     if pairs:
         tables.append(
             {
-                "title": "Differences, paired over problems",
+                "title": f"Differences, paired over {count}",
                 "head": ["metric", "at", *pairs],
                 "rows": [
                     [row.metric.title, str(row.metric.at), *(_cell(each, mark=True) for each in row.differences)]

@@ -77,7 +77,7 @@ def search_tables(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
     counts = [[_mean((each.solved_at["iterations"] <= mark).sum(), each) for mark in shown] for each in results]
     return [
         {
-            "title": "Share solved within so many iterations",
+            "title": f"Share solved within so many iterations, over {len(set(results[0].problems))} problems",
             "head": ["search", *map(str, shown)],
             "rows": [
                 [name, *({**asdict(value), "certain": False} for value in row)]

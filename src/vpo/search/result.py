@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from vpo.core.at_k import Interval
 from vpo.core.diversity import is_nondominated
+from vpo.core.intervals import Interval
 from vpo.core.types import Floats
 from vpo.evaluation.intervals import intervals
 from vpo.search.log import read_candidates, read_generations, read_settings
@@ -67,7 +67,7 @@ class SearchResult:
         for budget in budgets:
             solved_n = (self.solved_at[unit] <= budget).astype(np.float64)
             shares[budget] = np.bincount(index_of_problem, weights=solved_n) / counts_P
-        return list(intervals(shares).values())
+        return list(intervals(shares, dict.fromkeys(shares, (0.0, 1.0))).values())
 
 
 def read_result(folder: Path, iterations: int | None = None) -> SearchResult:
