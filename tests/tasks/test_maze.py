@@ -51,7 +51,16 @@ def hand_made(budget=20):
         ("DDRLRRRRUU", (1, 0, 0, 0)),
         ("", (0, 0, 0, 0)),
         ("RRXR", (0, 0, 0, 0)),
-        ("right right right right", (0, 0, 0, 0)),
+        ("right right right right", (1, 1, 0, 1)),  # words
+        ("RIGHT,Right;\nright 'right'.", (1, 1, 0, 1)),
+        ("`RRRR`", (1, 1, 0, 1)),
+        ('"R R R R".', (1, 1, 0, 1)),
+        ("“RRRR.”", (1, 1, 0, 1)),
+        ("R right R R", (0, 0, 0, 0)),  # letters and words
+        ("rightright right right", (0, 0, 0, 0)),  # words without separators
+        ("right right right righ", (0, 0, 0, 0)),
+        ("R.R.R.R", (0, 0, 0, 0)),
+        ("RRRR..", (0, 0, 0, 0)),
         ("R" * 20_000, (0, 0, 0, 0)),  # longer than any route
     ],
 )
@@ -74,6 +83,38 @@ def test_one_of_two_lava_tiles_is_a_half():
 def test_the_same_route_in_other_letters_is_the_same_answer():
     assert TASK.normal_form("r r,d") == TASK.normal_form("RRD") == "RRD"
     assert parse_moves("RRD!") is None
+
+
+def moves_slowly(text):
+    """The grammar, token by token: letters or words, separators, and one full stop at the end."""
+    tokens, word = [], ""
+    text = text.rstrip(SEPARATORS)
+    for character in (text[:-1] if text.endswith(".") else text) + " ":
+        if character in SEPARATORS:
+            tokens += [word.upper()] if word and word.isascii() else [word] if word else []
+            word = ""
+        else:
+            word += character
+    if tokens and all(token in ("UP", "DOWN", "LEFT", "RIGHT") for token in tokens):
+        return "".join(token[0] for token in tokens)
+    return "".join(tokens) if tokens and all(letter in "UDLR" for token in tokens for letter in token) else None
+
+
+SEPARATORS = " \t\r\n,;\"'`“”‘’"
+
+
+def test_the_parser_agrees_with_the_grammar():
+    random = Random(0)
+    pieces = ["U", "d", "L", "r", "UP", "Down", "left", "RIGHT", "u p", ".", "!", "ı", "r\u0131ght", "\u00a0", "\x0b"]
+    read = 0
+    for _ in range(20_000):
+        kinds = random.choice([pieces[:4], pieces[4:8], pieces])
+        size = random.randint(0, 6)
+        text = "".join(random.choice(kinds) + random.choice(["", " ", ", ", *SEPARATORS]) for _ in range(size))
+        text = random.choice(["", "'", '"', "`"]) + text + random.choice(["", ".", "'.", ".`", "..", ". "])
+        assert parse_moves(text) == moves_slowly(text), text
+        read += parse_moves(text) is not None
+    assert read > 5000
 
 
 # Demonstrations and prompts

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from random import Random
+from string import ascii_lowercase, ascii_uppercase
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +19,9 @@ from vpo.util.errors import InputError
 SEEDS = {"train": 42, "validation": 424, "test": 4242}
 COUNTS = {"train": 1000, "validation": 100, "test": 100}
 LONGEST = 10_000  # characters of an answer; a longer one is not parsed, and no budget comes near it
-_CLEAN = str.maketrans(MOVES.lower(), MOVES, " \t\r\n,;")
+_WORDS = {"UP": "U", "DOWN": "D", "LEFT": "L", "RIGHT": "R"}
+_SEPARATORS = " \t\r\n,;\"'`“”‘’"
+_CLEAN = str.maketrans(ascii_lowercase + _SEPARATORS, ascii_uppercase + " " * len(_SEPARATORS))
 _NO_MOVES = str.maketrans("", "", MOVES)
 
 RULES = """\
@@ -147,8 +150,18 @@ class MazeTask(Task[Maze]):
 
 
 def parse_moves(answer: str) -> str | None:
-    """The moves of a route in capitals, without separators; None for a text that is not a route."""
+    """The moves of a route as letters in capitals; None for a text that is not a route.
+
+    A route is written in the letters U, D, L, R, with or without separators, or in the words up, down, left, right,
+    with separators; never in both. Case does not count. Separators are spaces, tabs, line ends, commas, semicolons,
+    quotes and backticks, and one full stop may end it. No word is made of these letters, so no route can be read in two
+    ways.
+    """
     if len(answer) > LONGEST:
         return None
-    moves = answer.translate(_CLEAN)
-    return moves if moves and not moves.translate(_NO_MOVES) else None
+    text = answer.translate(_CLEAN).rstrip(" ").removesuffix(".")
+    moves = text.replace(" ", "")
+    if not moves.translate(_NO_MOVES):
+        return moves or None
+    words = [word for word in text.split(" ") if word]
+    return "".join(_WORDS[word] for word in words) if all(word in _WORDS for word in words) else None
