@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, items, read_data, shuffled, take, unique
 from vpo.tasks.task import Message, Objective, Task, Vector
-from vpo.tasks.text import normalise
+from vpo.tasks.text import normalise, without_punctuation
 from vpo.util.errors import InputError
 
 LETTERS = "ABCDE"
@@ -18,7 +18,13 @@ PUBLISHED = Published(
     files={"normal": ("normal_5",), "hard": ("hard_5",)},
     hub_splits={"normal": "questions_normal_5", "hard": "questions_hard_5"},
 )
-_LINE = re.compile(r"^[ \t]*(?:entity[ _])?([A-E])[ \t]*[:=][ \t]*(\S[^\n]*)$", re.MULTILINE | re.IGNORECASE)
+LONGEST = 100_000  # characters of an answer; a longer one is not parsed
+# A list marker, and marks of emphasis around the letter, are skipped.
+_MARKS = " \t*_`"
+_LINE = re.compile(
+    rf"^[{_MARKS}]*+(?:(?:[-+•]|[0-9]{{1,3}}[.)])[{_MARKS}]*+)?+(?:entity[ _])?+([A-E])[{_MARKS}]*+[:=]([^\n]*+)$",
+    re.MULTILINE | re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,8 @@ class EureqaTask(Task[EureqaProblem]):
     """Narratives of masked entities; an answer names them, a line each, such as ``A: Marie Curie``.
 
     entity_X is 1 if the name is the gold one after normalising case, articles, punctuation and underscores; entities
-    that a narrative does not have are 1. An answer that names nothing scores 0 everywhere.
+    that a narrative does not have are 1. An answer that names nothing scores 0 everywhere. A line may be an item of a
+    list, ``- A: …`` or ``1. A: …``, and its letter in bold, italics or backticks, ``**A**: …``.
     """
 
     name: ClassVar[str] = "eureqa"
@@ -88,12 +95,12 @@ class EureqaTask(Task[EureqaProblem]):
     def score(self, problem: EureqaProblem, answer: str) -> Vector:
         """1 for each entity that is named correctly."""
         named = parse_names(answer)
-        if not named:
-            return (0.0,) * len(self.objectives)
         right = [
             float(named.get(letter) == normal_name(entity))
             for letter, entity in zip(LETTERS, problem.entities, strict=False)
         ]
+        if not any(right) and not any(normalise(name) for name in named.values()):
+            return (0.0,) * len(self.objectives)
         return (*right, *[1.0] * (len(self.objectives) - len(right)))
 
     def normal_form(self, answer: str) -> Hashable:
@@ -106,16 +113,26 @@ class EureqaTask(Task[EureqaProblem]):
 
 
 def normal_name(name: str) -> str:
-    """A name as names are compared; underscores are spaces, as in Wikipedia's URLs."""
-    return normalise(name.replace("_", " "))
+    """A name as names are compared; underscores are spaces, as in Wikipedia's URLs.
+
+    Of a name that is nothing but articles and punctuation, such as The The or !!!, these are kept.
+    """
+    spaced = name.replace("_", " ")
+    return normalise(spaced) or without_punctuation(spaced) or " ".join(spaced.lower().split())
 
 
 def parse_names(answer: str) -> dict[str, str]:
-    """Letter → normalised name; the first where a letter is named twice."""
+    """Letter → normalised name; the first where a letter is named twice.
+
+    One of nothing but articles and punctuation counts where there is no other.
+    """
+    if len(answer) > LONGEST:
+        return {}
     named: dict[str, str] = {}
     for letter, name in _LINE.findall(answer):
-        if normal := normal_name(name):
-            named.setdefault(letter.upper(), normal)
+        key, normal = letter.upper(), normal_name(name.strip(f"{_MARKS}\r"))
+        if normal and not normalise(named.get(key, "")) and (key not in named or normalise(normal)):
+            named[key] = normal
     return named
 
 

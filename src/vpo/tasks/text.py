@@ -16,9 +16,14 @@ def between(text: str, opening: str, closing: str) -> str | None:
     return content.rpartition(opening)[2].strip() if opened and closed else None
 
 
+def without_punctuation(text: str) -> str:
+    """A text without case, punctuation and extra white space."""
+    return " ".join(text.lower().translate(_NO_PUNCTUATION).split())
+
+
 def normalise(text: str) -> str:
     """A text without case, punctuation, articles and extra white space, as SQuAD compares it."""
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+    return " ".join(_ARTICLES.sub(" ", without_punctuation(text)).split())
 
 
 def f1(predicted: Iterable[Hashable], gold: Iterable[Hashable]) -> float:
