@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tests.tasks.rows import toolrl_row
 from tests.tasks.tool_answers import call, calls
 from vpo.tasks.toolrl import Call, ToolrlTask
+from vpo.tasks.toolrl.calls import parse_calls
 from vpo.tasks.toolrl.data import from_rlla
 from vpo.tasks.toolrl.matching import match
 from vpo.tasks.toolrl.problem import Argument
@@ -151,6 +153,39 @@ def test_several_calls_in_other_forms():
 )
 def test_calls_that_are_broken_in_part(content, expected):
     assert TASK.score(WEATHER, calls(content)) == pytest.approx(expected)
+
+
+def names_slowly(content):
+    """The names of the calls in a block: values of whole lines, and single lines from the first broken one on."""
+    lines = [line for line in content.strip().split("\n") if line.strip()]
+    values, begin = [], 0
+    while begin < len(lines):
+        ends = range(begin + 1, len(lines) + 1)
+        read = next(((end, value[0]) for end in ends if (value := decoded("\n".join(lines[begin:end])))), None)
+        if read is None:
+            values += [value[0] if (value := decoded(line)) else None for line in lines[begin:]]
+            break
+        begin = read[0]
+        values.append(read[1])
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    return [item.get("name") if isinstance(item, dict) else None for item in items]
+
+
+def decoded(text):
+    try:
+        return (json.loads(text),)
+    except ValueError:
+        return None
+
+
+def test_the_parser_of_calls_agrees_with_the_rules_in_words():
+    random = Random(0)
+    one = {"name": "f", "parameters": {"x": [1, {"y": "z\n"}]}}
+    pieces = [json.dumps(one), json.dumps(one, indent=1), json.dumps([one, {"name": "g"}]), json.dumps([one], indent=2)]
+    pieces += ["\n", "\n", " ", "{", "}", "[]", "x", "7", ",", '{"name":\n"h"}', "\r\n", "[\n"]
+    for _ in range(3000):
+        content = "".join(random.choice(pieces) + random.choice(["", "\n"]) for _ in range(random.randint(0, 7)))
+        assert [each.name for each in parse_calls(content)] == names_slowly(content), content
 
 
 def test_no_calls_in_an_array_are_no_calls():
