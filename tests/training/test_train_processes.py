@@ -99,6 +99,26 @@ def test_a_run_that_was_stopped_ends_where_it_would_have_ended(two, tmp_path):
     assert_same(result(tmp_path / "run"), result(two))
 
 
+@pytest.mark.slow
+def test_a_file_of_the_second_process_that_is_damaged_changes_no_end(two, tmp_path):
+    folder = shutil.copytree(two, tmp_path / "run")
+    shutil.rmtree(folder / "model")
+    (folder / "checkpoints" / "checkpoint-6" / "rng_state_1.pth").unlink()
+    code, _, err = run("vpo", "train", "--resume", "run", cwd=tmp_path)
+    assert code == 0, err
+    assert err.count("checkpoint-6 is not used (rng_state_1.pth is missing): continuing from checkpoint-3") == 1
+    assert_same(result(folder), result(two))
+    shutil.rmtree(folder / "model")
+    for name in ("checkpoint-3", "checkpoint-6"):
+        (folder / "checkpoints" / name / "rng_state_1.pth").write_bytes(b"")
+    code, _, err = run("vpo", "train", "--resume", "run", cwd=tmp_path)
+    assert code != 0
+    (line,) = complaints(err)
+    assert line.startswith(
+        "vpo: error: run: no whole checkpoint is left (checkpoint-3: rng_state_1.pth has 0 bytes of "
+    )
+
+
 FAILS = """    def parse(self, completion, answers):
         import os
 
