@@ -92,6 +92,18 @@ def test_a_task_of_a_user_may_raise_too():
         reward(["p"] * 99, ["777777777"] * 99, problem=["one"] * 99)
 
 
+def test_rewards_that_are_mostly_unknown_raise_an_alarm_once():
+    reward = reward_function(score=fragile, objectives=["a", "b"], answers=1, method="grpo")
+    texts = [f"<answer>{text}</answer>" for text in ("bad", "bad", "x")]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(8):
+            reward(["p"] * 3, texts)
+    (message,) = [str(each.message) for each in caught if "have a known reward" in str(each.message)]
+    assert message.startswith("only 33% of the completions have a known reward, and few in the last 5 batches: score ")
+    assert "raised ZeroDivisionError" in message
+
+
 OWN_TASK = """
 from tests.engines.letters import LettersTask
 

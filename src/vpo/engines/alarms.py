@@ -9,8 +9,8 @@ from vpo.core.types import Floats
 from vpo.engines.grading import TOLERANCE
 from vpo.engines.metrics import Mean
 
-# A parse rate below this, in so many batches in a row, raises the alarm.
-LOW_PARSE_RATE, ALARM_AFTER = 0.5, 5
+# A share of parsed answers, or of known rewards, below this, in so many batches in a row, raises the alarm.
+LOW_SHARE, ALARM_AFTER = 0.5, 5
 PATIENCE = 10  # batches in a row without a known reward that end the training
 
 
@@ -21,7 +21,8 @@ class Alarms:
         """Nothing was seen yet."""
         self.warned_of: set[str] = set()  # objectives with scores outside [0, 1]
         self.low_batches = 0
-        self.unknown_batches = 0  # in a row, without a known reward
+        self.mostly_unknown_batches = 0  # in a row
+        self.unknown_batches = 0  # in a row, without any known reward
 
     def check_scores(self, vectors: Sequence[Floats | None], objectives: Sequence[str]) -> None:
         """Warn of each objective with scores outside [0, 1]; of all together where problems differ in theirs."""
@@ -49,6 +50,17 @@ class Alarms:
                 )
             warnings.warn(text, stacklevel=5)
 
+    def check_known_share(self, known: Mean, why: str) -> None:
+        """Warn where most rewards are unknown in batch after batch; `why` is what is known of the reasons."""
+        low = known.number > 0 and known.value < LOW_SHARE
+        self.mostly_unknown_batches = self.mostly_unknown_batches + 1 if low else 0
+        if self.mostly_unknown_batches == ALARM_AFTER:
+            warnings.warn(
+                f"only {known.value:.0%} of the completions have a known reward, and few in the last {ALARM_AFTER} "
+                "batches" + (f": {why}" if why else ""),
+                stacklevel=4,
+            )
+
     def count_batch(self, known: Mean, batches: int) -> bool:
         """Count a batch without a known reward; whether that were too many in a row.
 
@@ -63,7 +75,7 @@ class Alarms:
 
     def check_parse_rate(self, rate: float) -> None:
         """Warn where answers cannot be read in batch after batch."""
-        self.low_batches = self.low_batches + 1 if rate < LOW_PARSE_RATE else 0
+        self.low_batches = self.low_batches + 1 if rate < LOW_SHARE else 0
         if self.low_batches == ALARM_AFTER:
             warnings.warn(
                 f"only {rate:.0%} of the answers could be read, and few in the last {ALARM_AFTER} batches: check that "

@@ -118,6 +118,7 @@ class RewardScorer:
         means |= merged(gathered(counts)) if several else counts
         if caller.process_index == 0:
             self.alarms.check_parse_rate(means["parse_rate"].value)
+            self.alarms.check_known_share(known, self.grader.why_unknown())
         logged = {f"vpo/{name}": each.value for name, each in means.items()}
         return RewardResult(rewards[mine], None if advantages is None else advantages[mine], logged, known, batch)
 
