@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import signal
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -20,6 +21,17 @@ from vpo.tasks.maze import MazeTask
 
 TASK = MazeTask(size=7)
 MAZES = TASK.problems("test", count=2)
+BAD_TASK = """
+from vpo.tasks.maze import MazeTask
+
+class Bad(MazeTask):
+    name = "bad"
+
+    def score(self, problem, answer):
+        if "X" in answer:
+            raise RuntimeError("as the answer says")
+        return super().score(problem, answer)
+"""
 
 
 def config(address, **changes):
@@ -128,6 +140,55 @@ def test_an_endpoint_that_is_down_is_one_error_and_is_retried_later(tmp_path):
     assert result.spent["answers"].tolist() == [3]
 
 
+def test_the_limit_of_a_request_holds(tmp_path):
+    def answer(request, number):
+        if number == 1:
+            time.sleep(60)
+        return write([f"{'U' * number}D", f"{'L' * number}U", "D"])
+
+    with endpoint(answer) as (address, seen):
+        began = time.monotonic()
+        result = search_into(tmp_path / "a", config(address, iterations=3, limit=1.5))
+        assert len(seen) == 4
+    assert time.monotonic() - began < 50
+    assert result.spent["answers"].tolist() == [9]
+    assert result.failures == {}
+
+
+def test_a_failed_request_is_retried_once_over_and_no_reply_is_lost(tmp_path):
+    def answer(request, number):
+        if number % 3 == 0:
+            return (503, b"") if number else (429, b"{}", {"Retry-After": "0.1"})
+        return write([f"{'U' * number}D", f"{'L' * number}U", "D"])
+
+    with endpoint(answer) as (address, seen):
+        result = search_into(tmp_path / "a", config(address, iterations=4))
+        assert len(seen) == 6  # 4 completions, and 2 failures that are retried
+    assert result.failures == {}
+    texts = [row["text"] for row in lines(tmp_path / "a", GENERATIONS)]
+    assert texts == [answer(None, number) for number in (1, 2, 4, 5)]
+    with endpoint(lambda request, number: answer(None, 1) if number == 0 else (500, b"")) as (address, seen):
+        failing = config(address, iterations=2)
+        result = search_into(tmp_path / "b", failing)
+        assert len(seen) == 4  # three tries of the second
+    (reason,) = result.failures
+    assert "500" in reason
+    assert result.spent["answers"].tolist() == [6]
+
+
+def test_an_answer_without_a_score_is_not_in_the_database(tmp_path):
+    (tmp_path / "task.py").write_text(BAD_TASK)
+    with endpoint(lambda request, number: write(["X", f"{'U' * (number + 1)}D", "X L"])) as (address, _):
+        bad = config(address, task=str(tmp_path / "task.py"), iterations=2, conditions=(), targets=("gold=1",))
+        result = search_into(tmp_path / "a", bad)
+    assert result.failures == {"RuntimeError: as the answer says": 4}
+    rows = lines(tmp_path / "a", CANDIDATES)
+    assert [(row["answer"], row["scores"] is None) for row in rows[:3]] == [("X", True), ("UD", False), ("X L", True)]
+    checkpoint = tmp_path / "a" / "openevolve" / "0" / "out" / "checkpoints" / "checkpoint_6"
+    programs = [json.loads(path.read_text()) for path in (checkpoint / "programs").iterdir()]
+    assert {program["code"] for program in programs} <= {"UD", "UUD", "(none yet)"}
+
+
 def test_a_failed_problem_is_recorded_and_the_others_continue(tmp_path):
     def answer(request, number):
         first = TASK.question(MAZES[0])[0]["content"] in request["messages"][-1]["content"]
@@ -168,15 +229,8 @@ def test_what_openevolve_cannot_do_is_refused(tmp_path):
         config("http://127.0.0.1:9/v1", thinking=True)
 
 
-def test_the_evaluator_gives_every_metric_whatever_the_scorer_does(tmp_path):
-    (tmp_path / "task.py").write_text(
-        "from vpo.tasks.maze import MazeTask\n"
-        "class Bad(MazeTask):\n"
-        "    name = 'bad'\n"
-        "    def score(self, problem, answer):\n"
-        "        if 'X' in answer: raise RuntimeError('as the answer says')\n"
-        "        return super().score(problem, answer)\n"
-    )
+def test_the_evaluator_gives_every_metric_or_why_there_is_none(tmp_path):
+    (tmp_path / "task.py").write_text(BAD_TASK)
     source = {"task": str(tmp_path / "task.py"), "settings": {"size": 7}, "split": "test", "count": 1}
     source["goals"] = {"targets": ["gold=1"]}
     settings = {"source": source, "problem": MAZES[0].id, "goal": "gold=1", "limit": 20, "objectives": TASK.names}
@@ -188,11 +242,8 @@ def test_the_evaluator_gives_every_metric_whatever_the_scorer_does(tmp_path):
     assert metrics == pytest.approx(
         {
             **dict(zip(TASK.names, scores, strict=True)),
-            **{"combined_score": scores[1], "vpo_failed": 0.0, "vpo_solved": metrics["vpo_solved"]},
+            **{"combined_score": scores[1], "vpo_solved": metrics["vpo_solved"]},
         }
     )
     program.write_text("X")
-    failed = evaluate(str(program))
-    assert failed.keys() == metrics.keys()
-    assert failed["vpo_failed"] == 1.0
-    assert failed["combined_score"] == 0.0
+    assert evaluate(str(program)) == {"vpo_unscored": "RuntimeError: as the answer says"}

@@ -14,6 +14,7 @@ from vpo.util.packages import require
 from vpo.util.retries import RequestError, retry
 
 MAX_FAILED_BATCHES = 3  # in a row, before a search stops
+TRIES = 3  # of a request
 BACKOFF = 2.0  # seconds before a second try, at most
 
 
@@ -133,7 +134,7 @@ class EndpointGenerator:
         *,
         concurrent: int = 16,
         timeout: float = 120.0,
-        tries: int = 3,
+        tries: int = TRIES,
     ) -> None:
         """Generate with the model of a name behind an address such as http://localhost:8000/v1."""
         self.endpoint = Endpoint(address, model, concurrent=concurrent, timeout=timeout)

@@ -51,9 +51,9 @@ class Reply:
 
 
 class Endpoint:
-    """A model behind an endpoint. The API key, if one is needed, is OPENAI_API_KEY of the environment."""
+    """A model behind an endpoint."""
 
-    def __init__(self, address: str, model: str, *, concurrent: int, timeout: float) -> None:
+    def __init__(self, address: str, model: str, *, concurrent: int, timeout: float, key: str | None = None) -> None:
         """Configure the endpoint; nothing is sent.
 
         Args:
@@ -61,9 +61,11 @@ class Endpoint:
             model: its name there.
             concurrent: the most requests in flight.
             timeout: seconds for one request.
+            key: for the API; None for OPENAI_API_KEY of the environment, if one is needed.
         """
         require("openai", "an endpoint", extra=None)  # a slow import: not within the timeout of the first request
         self.address, self.model, self.concurrent, self.timeout = address, model, concurrent, timeout
+        self.key = key
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._users = 0
@@ -104,7 +106,7 @@ class Client:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         self.endpoint = endpoint
-        self._key = os.environ.get("OPENAI_API_KEY", "").strip()
+        self._key = (endpoint.key or os.environ.get("OPENAI_API_KEY", "")).strip()
         self.slots = asyncio.Semaphore(endpoint.concurrent)
         self._openai = AsyncOpenAI(
             base_url=endpoint.address,

@@ -1,8 +1,9 @@
 """Requests for completions, the children that their answers become, and ``children.jsonl``, a row for each child."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ from vpo.util.files import append_rows, write_text
 from vpo.util.stored import Fields, read_log
 
 CHILDREN = "children.jsonl"
+UNSCORED = "vpo_unscored"  # a metric of our own evaluators: the reason why there is no score
 FIELDS: Fields = {
-    **{"iteration": int, "completion": int, "place": int, "text": str | None, "tokens": int | None},
+    **{"iteration": int, "completion": int, "place": int, "of": int, "island": int},
+    **{"text": str | None, "tokens": int | None},
     **{"id": str | None, "parent": str | None, "code": str | None, "error": str | None},
+    **{"changes": str | None, "description": str | None},
     "metrics": dict[str, Any] | None,
 }
 
@@ -46,8 +50,9 @@ class Child:
         position: in the completion, from 0.
         text: of the whole completion; None where the request failed.
         tokens: of the whole completion; None where the endpoint does not count them.
-        program: of OpenEvolve, with its metrics.
-        error: why there is no program.
+        program: of OpenEvolve; None where the answer gives none.
+        artifacts: of its evaluation.
+        error: why it is not in the database: the reason, after a colon the detail.
     """
 
     iteration: int
@@ -56,21 +61,27 @@ class Child:
     text: str | None
     tokens: int | None
     program: Any = None
+    artifacts: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
 
     def row(self) -> dict[str, Any]:
         """For children.jsonl: text and tokens of a completion stand in the row of its first child."""
         first = self.position == 0
+        scored = self.program is not None and self.error is None
         return {
             "iteration": self.iteration,
             "completion": self.request.number,
             "place": self.position,
+            "of": len(self.request.iterations),
+            "island": self.request.island,
             "text": self.text if first else None,
             "tokens": self.tokens if first else 0,
-            "id": self.program.id if self.program else None,
+            "id": self.program.id if scored else None,
             "parent": self.request.parent.id,
             "code": self.program.code if self.program else None,
-            "metrics": (self.program.metrics or None) if self.program else None,
+            "changes": self.program.metadata["changes"] if self.program else None,
+            "description": self.program.changes_description if self.program else None,
+            "metrics": self.program.metrics if scored else None,
             "error": self.error,
         }
 
@@ -85,8 +96,15 @@ def add_children(output: Path, children: Sequence[dict[str, Any]]) -> None:
     append_rows(output / CHILDREN, children)
 
 
-def drop_children_after(output: Path, iteration: int) -> None:
-    """Remove the children of later iterations, which are not in the checkpoint and will be made again."""
-    if (output / CHILDREN).is_file():
-        rows = [row for row in read_children(output) if row["iteration"] <= iteration]
-        write_text(output / CHILDREN, "".join(f"{json.dumps(row)}\n" for row in rows))
+def drop_incomplete(output: Path) -> None:
+    """Remove the children of a completion whose rows were not all written: it will be requested again."""
+    rows = read_children(output)
+    counts = Counter(row["completion"] for row in rows)
+    whole = [row for row in rows if counts[row["completion"]] == row["of"]]
+    if (output / CHILDREN).is_file():  # also without an incomplete last line, to which rows would be appended
+        write_text(output / CHILDREN, "".join(f"{json.dumps(row)}\n" for row in whole))
+
+
+def lost_children(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """How many children did not get into the database, by reason."""
+    return Counter(str(row["error"]).partition(":")[0] for row in rows if row["error"])

@@ -1,24 +1,28 @@
 """OpenEvolve's loop, where every answer of a completion becomes a child. Tested with OpenEvolve 0.4.
 
-    evolution = SetEvolution("program.py", "evaluator.py", load_config("config.yaml"), "out", answers=3)
+    evolution = SetEvolution("initial_program.py", "evaluator.py", load_config("config.yaml"), "out", answers=3)
     best = asyncio.run(evolution.run(iterations=60))  # 60 children of 20 completions
 
 OpenEvolve makes one child of each completion. `SetEvolution` has OpenEvolve's controller set up its parts (database,
-prompt sampler, models, evaluator, log files), uses them through their public methods, and replaces the loop itself:
+prompt sampler, log files), uses them through their public methods, and replaces the loop itself:
 
-1. sample a parent from the next island and build the prompt, as OpenEvolve does;
-2. request one completion and cut its m answers out of their tags (`vpo.tasks.answers`);
-3. evaluate each answer and add it to the database, as a child of that parent.
+1. sample a parent from the next island and build the prompt, as OpenEvolve does, with a request for m answers;
+2. request one completion (`llm`) and cut its m answers out of their tags (`vpo.tasks.answers`);
+3. make a program of each answer, a rewrite or changes of the parent (`variation`), evaluate it (`evaluation`) and add
+   it to the database, as a child of that parent.
 
-A child is one iteration, also where it fails, and one row of ``children.jsonl``. `evaluator.parallel_evaluations`
-completions are requested and evaluated concurrently. Checkpoints are written between completions, and `run` resumes
-from the newest one. With a task, answers are read as the task does; else they are programs, read as OpenEvolve does.
+A child is one iteration, also where it is lost, and one row of ``children.jsonl``. An answer that could not be scored
+is lost: it has no score, not 0. `evaluator.parallel_evaluations` completions are requested and evaluated concurrently.
+Checkpoints are written between completions. `run` resumes from the newest one, and adds the children that came after.
 """
 
 import asyncio
+import copy
 import logging
-import shutil
-import uuid
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +30,26 @@ from openevolve import OpenEvolve
 from openevolve.config import Config
 from openevolve.database import Program
 from openevolve.llm.ensemble import LLMEnsemble
-from openevolve.utils.code_utils import parse_full_rewrite
 
 from vpo.core.checks import as_integer
-from vpo.search.openevolve.children import Child, CompletionRequest, add_children, drop_children_after, read_children
-from vpo.search.openevolve.files import checkpoint_path, newest_checkpoint
+from vpo.search.generators import MAX_FAILED_BATCHES
+from vpo.search.openevolve.children import (
+    Child,
+    CompletionRequest,
+    add_children,
+    drop_incomplete,
+    lost_children,
+    read_children,
+)
+from vpo.search.openevolve.evaluation import Evaluation, EvaluationProcess, evaluation_of
+from vpo.search.openevolve.llm import EndpointLLM, use_endpoints
+from vpo.search.openevolve.population import Population
+from vpo.search.openevolve.stopping import Stopping
+from vpo.search.openevolve.variation import LostChildError, check_length, rewrite, vary
 from vpo.search.scorer import MISSING
 from vpo.tasks import Task
 from vpo.tasks.answers import parse
 from vpo.util.errors import InputError
-from vpo.util.files import new_folder, write_text
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +59,7 @@ class SetEvolution:
 
     Attributes:
         database: OpenEvolve's, with all programs.
+        lost: how many children are not in the database, by reason.
     """
 
     def __init__(
@@ -63,54 +78,79 @@ class SetEvolution:
         Args:
             program: file of the first program.
             evaluator: file with a function `evaluate`.
-            config: of OpenEvolve.
+            config: of OpenEvolve; it is not changed.
             output: folder for everything that is written.
             answers: m, per completion.
-            task: that reads the answers, where they are not programs.
+            task: that reads the answers, where they are not programs. Its evaluator scores in a process of its own.
             until: a metric; the run ends once a child has 1 in it.
         """
-        _check_config(config)
+        if not config.llm.models:
+            raise InputError("llm.models of OpenEvolve's config must name 1 model or more")
         self.answers, self.task, self.until = as_integer(answers, "answers", 1), task, until
-        self.config, self.output = config, Path(output)
-        self._openevolve = OpenEvolve(str(program), str(evaluator), config, str(output))
-        self.database = self._openevolve.database
+        self.config, self.output = copy.deepcopy(config), Path(output)
+        use_endpoints(self.config.llm)
+        self._openevolve = OpenEvolve(str(program), str(evaluator), self.config, str(output))
+        self.population = Population(self._openevolve, self.config, self.output)
+        self.database = self.population.database
+        self.lost: Counter[str] = Counter()
+        concurrent = max(1, self.config.evaluator.parallel_evaluations)
         # One ensemble for each concurrent completion, since an ensemble knows the token count of its last call only.
-        self._models = [LLMEnsemble(config.llm.models) for _ in range(max(1, config.evaluator.parallel_evaluations))]
-        self._solved = False
+        self._models = [LLMEnsemble(self.config.llm.models) for _ in range(concurrent)]
+        suffix = Path(program).suffix
+        self._evaluators = [EvaluationProcess(self.config, str(evaluator), suffix) for _ in range(concurrent)]
+        self._stopping = Stopping(self.config, until)
+        self._answered, self._failed_batches = False, 0  # whether a request ever was; batches without any, in a row
 
     async def run(self, iterations: int) -> Program | None:
-        """Evolve up to a total of so many children, those of earlier runs included; return the best program."""
+        """Evolve up to a total of so many children, those of earlier runs included; return the best program.
+
+        Raises InputError where no request was ever answered, or several whole batches in a row fail.
+        """
         done, completions = self._resume()
         saved = done
-        if not self.database.programs:
-            await self._add_first_program()
-        while done < iterations and not self._solved:
-            batch = self._next_requests(done, completions, iterations)
-            for children in await asyncio.gather(*map(self._complete, batch, self._models)):
-                self._add(children)
-            done, completions = batch[-1].iterations.stop - 1, completions + len(batch)
-            if done - saved >= self.config.checkpoint_interval or done >= iterations or self._solved:
-                self._save(done)
-                saved = done
-        return self._best()
+        with ExitStack() as stack:
+            stack.callback(self._close)
+            for model in (model for models in self._models for model in models.models):
+                if isinstance(model, EndpointLLM):
+                    stack.enter_context(model.connected())
+            if not self.database.programs:
+                await self._evaluate_first()
+            while done < iterations and not self._stopping.reached:
+                batch = self._next_requests(done, completions, iterations)
+                made = await asyncio.gather(*map(self._complete, batch, self._models, self._evaluators))
+                self._check_answered(made)
+                for children in made:
+                    self._add(children)
+                done, completions = batch[-1].iterations.stop - 1, completions + len(batch)
+                if done - saved >= self.config.checkpoint_interval or done >= iterations or self._stopping.reached:
+                    self.population.save(done)
+                    saved = done
+        if self.lost and self.task is None:
+            reasons = ", ".join(f"{reason} ({count})" for reason, count in self.lost.most_common())
+            warnings.warn(f"{self.output}: {self.lost.total()} of {done} children are lost: {reasons}", stacklevel=2)
+        return self.population.best()
 
     def _resume(self) -> tuple[int, int]:
-        """Load the newest checkpoint; return how many children and completions there are."""
-        checkpoint = newest_checkpoint(self.output)
-        done = 0
-        if checkpoint is not None:
-            done, path = checkpoint
-            self.database.load(str(path))
-        drop_children_after(self.output, done)
+        """Load the newest checkpoint and the children after it; return how many children and completions there are."""
+        loaded = self.population.load()
+        drop_incomplete(self.output)
         rows = read_children(self.output)
-        self._solved = any(self._solves(row["metrics"]) for row in rows)
+        self._answered = any(row["text"] for row in rows)
+        self.lost = lost_children(rows)
+        self._stopping = Stopping(self.config, self.until)
+        for row in rows:
+            self._stopping.tell(row["metrics"] or {})
+            if row["iteration"] > loaded and not row["error"]:
+                self.population.add_again(row)
+        done = max((row["iteration"] for row in rows), default=0)
         return done, max((row["completion"] + 1 for row in rows), default=0)
 
-    async def _add_first_program(self) -> None:
-        code, first_id = self._openevolve.initial_program_code, str(uuid.uuid4())
-        metrics = await self._openevolve.evaluator.evaluate_program(code, first_id)
-        self.database.add(Program(id=first_id, code=code, language=self.config.language, metrics=metrics))
-        self._store_artifacts(first_id)
+    async def _evaluate_first(self) -> None:
+        first = self.population.first
+        evaluation = await self._evaluate(first, self._evaluators[0])
+        if evaluation.failure and self.task is None:
+            warnings.warn(f"the first program has no score: {evaluation.failure}", stacklevel=3)
+        self.population.add_first(evaluation)
 
     def _next_requests(self, done: int, number: int, iterations: int) -> list[CompletionRequest]:
         """As many requests as run concurrently, the last for fewer children where the iterations end."""
@@ -119,33 +159,12 @@ class SetEvolution:
             first = done + 1 + index * self.answers
             if first <= iterations:
                 children = range(first, min(first + self.answers, iterations + 1))
-                batch.append(self._sample(number + index, children))
+                batch.append(self.population.request(number + index, children, self.answers))
         return batch
 
-    def _sample(self, number: int, iterations: range) -> CompletionRequest:
-        """Choose a parent and build its prompt."""
-        prompts = self.config.prompt
-        island = number % self.config.database.num_islands
-        parent, inspirations = self.database.sample_from_island(island, prompts.num_diverse_programs)
-        top = self.database.get_top_programs(
-            prompts.num_top_programs + prompts.num_diverse_programs, island_idx=parent.metadata.get("island", island)
-        )
-        prompt = self._openevolve.prompt_sampler.build_prompt(
-            current_program=parent.code,
-            parent_program=parent.code,
-            program_metrics=parent.metrics,
-            previous_programs=[program.to_dict() for program in top[: prompts.num_top_programs]],
-            top_programs=[program.to_dict() for program in top],
-            inspirations=[program.to_dict() for program in inspirations],
-            language=self.config.language,
-            evolution_round=iterations.start,
-            diff_based_evolution=False,
-            program_artifacts=self.database.get_artifacts(parent.id),
-            feature_dimensions=self.config.database.feature_dimensions,
-        )
-        return CompletionRequest(number, iterations, island, parent, prompt)
-
-    async def _complete(self, request: CompletionRequest, models: LLMEnsemble) -> list[Child]:
+    async def _complete(
+        self, request: CompletionRequest, models: LLMEnsemble, evaluator: EvaluationProcess
+    ) -> list[Child]:
         """Send a request and evaluate the answers of its completion, one after another."""
         text: str | None = None
         tokens: int | None = 0
@@ -155,6 +174,7 @@ class SetEvolution:
             text = await models.generate_with_context(
                 system_message=request.prompt["system"],
                 messages=[{"role": "user", "content": request.prompt["user"]}],
+                **self._seed(request),
             )
             tokens = (models.last_usage or {}).get("completion_tokens")
             answers = self._cut(text or "")
@@ -162,11 +182,18 @@ class SetEvolution:
             error = f"LLM generation failed: {exception}"
         children = []
         for position, iteration in enumerate(request.iterations):
-            program, failure = None, error
-            if failure is None:
-                program, failure = await self._evaluate(answers[position], request, iteration)
-            children.append(Child(iteration, request, position, text, tokens, program, failure))
+            program, evaluation = None, Evaluation(failure=error)
+            if error is None:
+                program, evaluation = await self._make(answers[position], request, iteration, evaluator)
+            children.append(
+                Child(iteration, request, position, text, tokens, program, evaluation.artifacts, evaluation.failure)
+            )
         return children
+
+    def _seed(self, request: CompletionRequest) -> dict[str, int]:
+        """A seed for each request, where the config has one: with the same, equal prompts get equal completions."""
+        seed = self.config.llm.random_seed
+        return {} if seed is None else {"seed": (seed + request.number) % 2**31}
 
     def _cut(self, text: str) -> list[str | None]:
         """The answers of a completion; a single program needs no tags."""
@@ -175,97 +202,58 @@ class SetEvolution:
         answers = parse(text, self.answers)
         return [text] if answers == [None] else answers
 
-    async def _evaluate(
-        self, answer: str | None, request: CompletionRequest, iteration: int
-    ) -> tuple[Program | None, str | None]:
-        """An answer as an evaluated program, or why it is none."""
-        if answer is None:
-            return None, MISSING
-        code = answer if self.task is not None else parse_full_rewrite(answer, self.config.language)
-        if not code:
-            return None, "No valid code found in response"
-        if code == request.parent.code:
-            return None, "Rewrite is identical to the parent program"
-        if len(code) > self.config.max_code_length:
-            return None, f"Generated code exceeds maximum length ({len(code)} > {self.config.max_code_length})"
-        child_id = str(uuid.uuid4())
-        program = Program(
-            id=child_id,
-            code=code,
-            language=self.config.language,
-            parent_id=request.parent.id,
-            generation=request.parent.generation + 1,
-            metrics=await self._openevolve.evaluator.evaluate_program(code, child_id),
-            iteration_found=iteration,
-            metadata={"changes": "Full rewrite", "parent_metrics": request.parent.metrics},
-        )
-        return program, None
+    async def _make(
+        self, answer: str | None, request: CompletionRequest, iteration: int, evaluator: EvaluationProcess
+    ) -> tuple[Program | None, Evaluation]:
+        """The program of an answer with its evaluation; without a program where the answer gives none."""
+        try:
+            if answer is None:
+                raise LostChildError(MISSING)
+            variation = rewrite(answer) if self.task is not None else vary(answer, request.parent, self.config)
+            check_length(variation.code, self.config)
+        except LostChildError as error:
+            return None, Evaluation(failure=str(error))
+        program = self.population.program(variation, request.parent, iteration)
+        evaluation = await self._evaluate(program, evaluator)
+        program.metrics = evaluation.metrics
+        return program, evaluation
 
-    def _add(self, children: list[Child]) -> None:
+    async def _evaluate(self, program: Program, evaluator: EvaluationProcess) -> Evaluation:
+        if self.task is None:
+            return await evaluator.evaluate(program.code, program.id)
+        in_this_process = self._openevolve.evaluator
+        metrics = await in_this_process.evaluate_program(program.code, program.id)
+        return evaluation_of(metrics, in_this_process.get_pending_artifacts(program.id))
+
+    def _check_answered(self, made: Sequence[Sequence[Child]]) -> None:
+        """Raise where no request was ever answered, or several whole batches in a row fail."""
+        if any(child.text is not None for children in made for child in children):
+            self._answered, self._failed_batches = True, 0
+            return
+        self._failed_batches += 1
+        if not self._answered or self._failed_batches >= MAX_FAILED_BATCHES:
+            addresses = ", ".join(dict.fromkeys(str(model.api_base) for model in self.config.llm.models))
+            raise InputError(f"OpenEvolve got no completion from {addresses}: {made[0][0].error}")
+
+    def _add(self, children: Sequence[Child]) -> None:
         """Add the children of a completion to the database, then to children.jsonl."""
         rows = []
         for child in children:
             row = child.row()
-            if child.program is not None:
+            if row["error"] is None:
                 try:
-                    self._add_program(child.program, child)
+                    self.population.add(child)
                 except Exception as error:  # metrics without a feature of the map, for example
-                    row["error"] = str(error)
+                    row["error"] = f"the database refuses it: {error}"
             if row["error"]:
                 logger.warning("iteration %d: %s", child.iteration, row["error"])
             rows.append(row)
-            self._solved |= self._solves(row["metrics"])
+            self._stopping.tell(row["metrics"] or {})
+        self.lost += lost_children(rows)
         add_children(self.output, rows)
 
-    def _add_program(self, program: Program, child: Child) -> None:
-        island = child.request.island
-        if self.database.add(program, iteration=child.iteration, target_island=island) is None:
-            return  # rejected by the database
-        self._store_artifacts(program.id)
-        self.database.log_prompt(
-            program_id=program.id,
-            template_key="full_rewrite_user",
-            prompt=dict(child.request.prompt),
-            responses=[child.text],
-        )
-        self.database.increment_island_generation(island_idx=island)
-        if self.database.should_migrate():
-            self.database.migrate_programs()
-
-    def _store_artifacts(self, program_id: str) -> None:
-        artifacts = self._openevolve.evaluator.get_pending_artifacts(program_id)
-        if artifacts:
-            self.database.store_artifacts(program_id, artifacts)
-
-    def _solves(self, metrics: dict[str, Any] | None) -> bool:
-        return self.until is not None and (metrics or {}).get(self.until) == 1
-
-    def _save(self, iteration: int) -> None:
-        """Write a checkpoint that OpenEvolve can load too; it appears complete or not at all."""
-        path = checkpoint_path(self.output, iteration)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(path, ignore_errors=True)  # incomplete, or without the children that were dropped
-        with new_folder(path) as folder:
-            self.database.save(str(folder), iteration)
-
-    def _best(self) -> Program | None:
-        """The best program, which is also written to the folder ``best``."""
-        best: Program | None = self.database.get_best_program()
-        if best is not None:
-            folder = self.output / "best"
-            folder.mkdir(exist_ok=True)
-            write_text(folder / f"best_program{self._openevolve.file_extension}", best.code)
-        return best
-
-
-def _check_config(config: Config) -> None:
-    """Refuse settings of OpenEvolve's own loop that this loop does not have."""
-    unsupported = {
-        "diff_based_evolution": config.diff_based_evolution,
-        "enforce_evolve_blocks": config.enforce_evolve_blocks,
-        "early_stopping_patience": config.early_stopping_patience is not None,
-        "evolution_trace.enabled": config.evolution_trace.enabled,
-    }
-    for name, is_set in unsupported.items():
-        if is_set:
-            raise InputError(f"{name} of OpenEvolve's config must be off: each answer is a whole program")
+    def _close(self) -> None:
+        for evaluator in self._evaluators:
+            evaluator.close()
+        if self._openevolve.evolution_tracer is not None:
+            self._openevolve.evolution_tracer.close()

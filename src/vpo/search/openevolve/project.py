@@ -14,7 +14,9 @@ from typing import Any
 
 from vpo.models.generate import Sampling
 from vpo.search.candidates import SearchProblem
+from vpo.search.generators import BACKOFF, TRIES
 from vpo.search.loop import LoopConfig
+from vpo.search.openevolve.children import UNSCORED
 from vpo.search.openevolve.files import escaped, write_template
 from vpo.search.scorer import ScoredAnswer, ScoringRequest, TaskSource
 from vpo.search.scoring_pool import ScoringPool
@@ -22,7 +24,7 @@ from vpo.tasks import Task
 from vpo.util.errors import InputError
 from vpo.util.files import write_json, write_text
 
-SOLVED, FAILED = "vpo_solved", "vpo_failed"  # metrics besides the objectives
+SOLVED = "vpo_solved"  # a metric besides the objectives
 SLACK_SECONDS = 60.0  # beyond the time limits of requests and scoring
 EVALUATOR = '''"""Scores an answer: every objective, and as combined_score the value of the goal."""
 
@@ -110,9 +112,9 @@ class Project:
                 "temperature": self.sampling.temperature,
                 "top_p": self.sampling.top_p,
                 "max_tokens": self.sampling.max_new_tokens,
-                "timeout": math.ceil(self.limit),
-                "retries": 1,
-                "retry_delay": 1,
+                "timeout": math.ceil(self.limit),  # OpenEvolve takes whole seconds; `run_project` sets the limit itself
+                "retries": TRIES - 1,
+                "retry_delay": math.ceil(BACKOFF),
             },
             "prompt": {
                 "template_dir": "templates",
@@ -139,8 +141,8 @@ class Project:
         }
 
 
-def evaluator(settings: str) -> Callable[[str], dict[str, float]]:
-    """The `evaluate` of a project: it returns every metric, also where the scorer fails.
+def evaluator(settings: str) -> Callable[[str], dict[str, float | str]]:
+    """The `evaluate` of a project: it returns every metric, or why the answer could not be scored.
 
     Args:
         settings: JSON, as `Project.write` puts it into ``evaluator.py``.
@@ -155,16 +157,12 @@ class _Evaluator:
         self.settings = settings
         self.pool: ScoringPool | None = None
 
-    def evaluate(self, program_path: str) -> dict[str, float]:
+    def evaluate(self, program_path: str) -> dict[str, float | str]:
         scored = self._score(Path(program_path).read_text(encoding="utf-8"))
-        names = self.settings["objectives"]
-        scores = dict.fromkeys(names, 0.0) if scored.scores is None else dict(zip(names, scored.scores, strict=True))
-        return {
-            **scores,
-            "combined_score": scored.value,
-            SOLVED: float(scored.solved),
-            FAILED: float(scored.scores is None),
-        }
+        if scored.scores is None:
+            return {UNSCORED: scored.failure or "it was not scored"}
+        scores = dict(zip(self.settings["objectives"], scored.scores, strict=True))
+        return {**scores, "combined_score": scored.value, SOLVED: float(scored.solved)}
 
     def _score(self, answer: str) -> ScoredAnswer:
         if self.pool is None:

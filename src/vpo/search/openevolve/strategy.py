@@ -3,18 +3,20 @@
 import asyncio
 import multiprocessing
 import os
-import shutil
 import signal
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from vpo.search.generators import TRIES
 from vpo.search.log import Log
 from vpo.search.loop import LoopConfig
 from vpo.search.openevolve.children import read_children
-from vpo.search.openevolve.project import FAILED, SLACK_SECONDS, SOLVED, Project
-from vpo.search.scorer import ScoredAnswer
+from vpo.search.openevolve.project import SLACK_SECONDS, SOLVED, Project
+from vpo.search.scorer import ScoredAnswer, TaskSource
 from vpo.search.setup import SearchSetup
 from vpo.tasks import Task, get
 from vpo.util.errors import InputError
@@ -71,11 +73,15 @@ def _is_done(project: Project, steps: int) -> bool:
 
 def _run(project: Project, answers: int, steps: int) -> None:
     """Run a project in another process: OpenEvolve sets up the root logger and global random numbers."""
-    arguments = (project.folder, answers, project.source.task, project.source.settings, steps)
-    process = multiprocessing.get_context("spawn").Process(target=run_project, args=arguments)
+    context = multiprocessing.get_context("spawn")
+    errors, errors_there = context.Pipe(duplex=False)
+    arguments = (project.folder, project.source, project.limit, answers, steps, errors_there)
+    process = context.Process(target=run_project, args=arguments)
     process.start()
+    errors_there.close()
     try:
-        process.join(steps * 2 * (project.limit + SLACK_SECONDS))
+        # The limits of requests and scoring hold by themselves; this is for a process that hangs.
+        process.join(steps * (2 * TRIES * project.limit + 2 * SLACK_SECONDS))
         if process.exitcode is None:
             raise InputError(f"{project.folder}: OpenEvolve did not end; its log is in {project.output / 'logs'}")
     finally:
@@ -89,16 +95,22 @@ def _run(project: Project, answers: int, steps: int) -> None:
             "resume with the same command"
         )
     if process.exitcode:
+        with suppress(EOFError):
+            raise InputError(f"{project.folder}: {errors.recv()}")
         raise InputError(f"{project.folder}: OpenEvolve failed (exit code {process.exitcode}): see its messages above")
-    children = read_children(project.output)
-    if not any(row["text"] for row in children):
-        shutil.rmtree(project.output)  # or the same command would not request anything again
-        reason = children[0]["error"] if children else "it made no child"
-        raise InputError(f"{project.folder}: OpenEvolve got no completion from {project.endpoint}: {reason}")
 
 
-def run_project(folder: Path, answers: int, task: str, task_settings: dict[str, Any], steps: int) -> None:
-    """The main function of the process of a project; it is killed when its parent ends."""
+def run_project(folder: Path, source: TaskSource, limit: float, answers: int, steps: int, errors: Any) -> None:
+    """The main function of the process of a project; it is killed when its parent ends.
+
+    Args:
+        folder: of the project.
+        source: of the task that reads the answers.
+        limit: seconds for a request.
+        answers: m, per completion.
+        steps: children to make.
+        errors: a pipe for the message of an `InputError`.
+    """
     watch_parent(lambda: os.kill(os.getpid(), signal.SIGKILL))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which terminates this process
     os.environ.setdefault("OPENAI_API_KEY", "none")
@@ -107,16 +119,22 @@ def run_project(folder: Path, answers: int, task: str, task_settings: dict[str, 
 
     from vpo.search.openevolve.evolution import SetEvolution
 
+    config = load_config(folder / "config.yaml")
+    config.llm.update_model_params({"timeout": limit}, overwrite=True)
     evolution = SetEvolution(
         folder / "program.txt",
         folder / "evaluator.py",
-        load_config(folder / "config.yaml"),
+        config,
         folder / "out",
         answers=answers,
-        task=get(task, **task_settings),
+        task=get(source.task, **source.settings),
         until=SOLVED,
     )
-    asyncio.run(evolution.run(steps))
+    try:
+        asyncio.run(evolution.run(steps))
+    except InputError as error:
+        errors.send(str(error))
+        sys.exit(1)
 
 
 def log_rows(
@@ -189,8 +207,7 @@ def _candidate_fields(child: dict[str, Any], generation: dict[str, Any], objecti
 def _scored_answer(child: dict[str, Any], objectives: tuple[str, ...]) -> ScoredAnswer:
     """The scores of a child, from OpenEvolve's metrics."""
     metrics = child["metrics"] or {}
-    failure = child["error"] or (None if metrics.get(FAILED) == 0 else "it was not scored")
-    if failure:
-        return ScoredAnswer(child["code"], failure=failure)
+    if child["error"]:
+        return ScoredAnswer(child["code"], failure=child["error"])
     scores = tuple(metrics[name] for name in objectives)
     return ScoredAnswer(child["code"], None, scores, metrics["combined_score"], bool(metrics[SOLVED]))
