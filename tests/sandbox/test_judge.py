@@ -285,3 +285,16 @@ def test_starts_after_the_first_are_charged(box):
     job = Job(Program("import os\ndef f(x): os._exit(1)", "f"), [Case((1,), 1)] * 4, box.limits, box.isolation)
     spent = [result.spent for result in judge(job)]
     assert all(later - earlier > 0.002 for earlier, later in pairwise(spent)), spent
+
+
+def test_reading_that_takes_far_longer_than_honest_outputs_is_charged(box, monkeypatch):
+    def slow(reading, answer):
+        end = time.process_time() + judging.READ_SECONDS / 2 + 0.3
+        while time.process_time() < end:
+            pass
+        return judging.Result(judging.Verdict(Status.PASSED))
+
+    monkeypatch.setattr(judging._Reading, "read", slow)
+    limits = replace(LIMITS, seconds=0.5, test_seconds=0.5)
+    results = list(judge(Job(Program("def f(x): return x", "f"), [Case((1,), 1)] * 4, limits, box.isolation)))
+    assert reasons([result.verdict for result in results]) == ["passed", "passed", "not run", "not run"]

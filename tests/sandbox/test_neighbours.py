@@ -209,6 +209,16 @@ def test_a_thread_of_one_test_does_not_work_in_the_next(isolation):
     assert verdicts[0].passed
 
 
+SILENT = "import os, time\ndef f(x):\n    os.closerange(3, 64)\n    time.sleep(60)\n"
+
+
+def test_a_program_that_closes_its_channel_and_sleeps_holds_no_worker(isolation):
+    with Sandbox(limits=Limits(test_seconds=1.0, seconds=2.0), isolation=isolation, workers=1) as box:
+        verdicts = box.grade(Program(SILENT, "f"), [Case((1,), 2)] * 12)
+    assert reasons(verdicts)[:2] == ["forbidden"] * 2
+    assert reasons(verdicts)[5:] == ["not run"] * 7
+
+
 # A program that starts as many threads as its user may have, while others are graded.
 GRADER = """
 import json, resource, threading, time

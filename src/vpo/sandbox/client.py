@@ -163,7 +163,7 @@ class _Exchange:
         if self.reading:
             self.deaths_reading += 1
             if self.deaths_reading == 2:  # one death may have had another cause
-                spent = self.results[-1].spent if self.results else 0.0
+                spent = (self.results[-1].spent if self.results else 0.0) + self.job.limits.test_seconds
                 detail = "its output takes too much time or memory to read"
                 self.results.append(Result(Verdict(Status.FAILED, "memory", detail), spent))
                 self.deaths_reading = 0

@@ -28,6 +28,7 @@ BEYOND = 1 << 16  # and so many bytes larger,
 SMALL = 1024  # bytes of an output that cannot end the process that reads it
 MORE_NODES = 8192  # with so many values more in it
 READ_SECONDS = 1.0  # of processor time for reading and comparing an output, and as much for each MB that is expected
+FREE = 0.5  # share of it that is not charged to the program: what is honest takes less
 READ_MB = 256  # of memory for it, and 64 times its size
 RETURN_SECONDS = 0.05  # of processor time for a caller to take in 1 MB of output, in proportion for larger limits
 NODES = (b"[", b"{", b",", b":")  # what separates values in JSON
@@ -117,7 +118,10 @@ def judge(job: Job, budget: Budget = no_budget, before_reading: Callable[[], Non
                     if answer is not None:
                         if isinstance(answer, bytes) and len(answer) > SMALL:
                             before_reading()
-                        yield replace(reading.read(answer), spent=spent)
+                        began = time.process_time()
+                        result = reading.read(answer)
+                        spent += max(0.0, time.process_time() - began - FREE * reading.seconds(answer))
+                        yield replace(result, spent=spent)
                         index += 1
         except (StartError, OSError) as error:
             failures += 1
@@ -173,13 +177,18 @@ class _Reading:
             return self.job.limits.output_bytes
         return min(self.job.limits.output_bytes, TIMES * len(self.expected) + BEYOND)
 
+    def seconds(self, answer: bytes | Verdict) -> float:
+        """Processor time for reading an answer."""
+        if isinstance(answer, Verdict) or len(answer) <= BEYOND:
+            return READ_SECONDS
+        return READ_SECONDS * (1 + len(self.expected if self.job.compared else answer) / 1e6)
+
     def read(self, answer: bytes | Verdict) -> Result:
         """The result that an answer gives: its output compared, or why it holds none."""
         if isinstance(answer, Verdict):
             return Result(answer)
-        large = len(self.expected if self.job.compared else answer) if len(answer) > BEYOND else 0
         try:
-            with self.budget(READ_SECONDS * (1 + large / 1e6), READ_MB + 64 * len(answer) // 1_000_000):
+            with self.budget(self.seconds(answer), READ_MB + 64 * len(answer) // 1_000_000):
                 return self._read(answer)
         except OverBudgetError:
             return _failed("timeout", "its output takes too long to read")
