@@ -44,14 +44,16 @@ def test_only_complete_checkpoints_count_and_the_newest_stay(tmp_path):
     checkpoint(run, 11, complete=False)
     assert run.latest_checkpoint() == (10, run.checkpoints / "checkpoint-10")
     assert sorted(path.name for path in run.checkpoints.iterdir()) == ["checkpoint-10", "checkpoint-11", "checkpoint-9"]
-    with pytest.warns(UserWarning, match="metrics.jsonl: the log does not reach step 10"):
+    with pytest.warns(UserWarning, match=r"(metrics|rollouts).jsonl: lines are missing before step 10") as warned:
         run.rewind(10)
+    assert len(warned) == 2
     assert sorted(path.name for path in run.checkpoints.iterdir()) == ["checkpoint-10", "checkpoint-9"]
 
 
 def test_rewinding_truncates_the_logs_and_removes_temporary_files(tmp_path):
     run = runs.create(tmp_path / "run", CONFIG)
     append_rows(run.metrics, [{"step": step, "loss": step / 2, "text": "a\u2028b"} for step in (1, 2, 3)])
+    append_rows(run.rollouts, [{"step": 1}, {"step": 3}])
     with open(run.metrics, "a") as file:
         file.write('{"step": 2, "lo')  # a full disk
     (run.folder / ".model.abc").mkdir()
@@ -59,7 +61,10 @@ def test_rewinding_truncates_the_logs_and_removes_temporary_files(tmp_path):
     with pytest.warns(UserWarning, match="metrics.jsonl:4: the last line is cut off, and is left out"):
         run.rewind(2)
     assert [json.loads(line)["step"] for line in run.metrics.read_text().split("\n") if line] == [1, 2]
-    assert sorted(path.name for path in run.folder.iterdir()) == ["checkpoints", "config.toml", "metrics.jsonl"]
+    assert sorted(path.name for path in run.folder.iterdir()) == [
+        *("checkpoints", "config.toml", "metrics.jsonl", "rollouts.jsonl")
+    ]
+    assert run.rollouts.read_text() == '{"step": 1}\n'
 
 
 def test_one_process_locks_a_run(tmp_path):

@@ -44,16 +44,17 @@ def run(options: argparse.Namespace) -> int:
     oracle = oracle_of(evaluations, target)
     comparison = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
     comparison = replace(comparison, notes=(*notes, *scoring_notes(evaluations), *comparison.notes))
+    names = short_names(comparison)
+    curves = curves_of(comparison)
+    groups = [[each] for each in evaluations]
+    shown = page_data(comparison, curves, groups, names, ", ".join(names), command_line())  # reads the logs of the runs
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
-    names = short_names(comparison)
     best = sum(oracle[name] for name in comparison.problems) / len(comparison.problems) if oracle else None
     pictures = [folder / f"best_at_k.{form}" for form in ("png", "svg")]
-    curves = curves_of(comparison)
     draw_curves(comparison, curves, names, pictures, best)
     page = folder / "report.html"
-    groups = [[each] for each in evaluations]
-    write_page(page, page_data(comparison, curves, groups, names, ", ".join(names), command_line()))
+    write_page(page, shown)
     made = {"oracle": best, "page": str(page), "pictures": [str(picture) for picture in pictures]}
     data = {**comparison_data(comparison), **made}
     write_json(folder / "comparison.json", data)

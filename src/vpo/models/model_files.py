@@ -5,6 +5,7 @@ from pathlib import Path
 from vpo.util.errors import InputError, one_line
 from vpo.util.stored import read_object
 
+WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.tiktoken")  # a folder with a tokenizer has one of them
 SETTINGS = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json")
 
@@ -20,6 +21,8 @@ def check_model_files(folder: Path, *, needed: tuple[str, ...] = ()) -> None:
         raise InputError(f"{folder}: this is not the folder of a model: it has no config.json")
     if not any(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
         raise InputError(f"{folder}: this folder has no tokenizer, such as tokenizer.json")
+    if not any(file for pattern in WEIGHTS for file in folder.glob(pattern)):
+        raise InputError(f"{folder}: this folder has no weights, such as model.safetensors")
     for name in needed:
         if not (folder / name).is_file():
             raise InputError(f"{folder / name}: the file is missing from the model")

@@ -32,7 +32,7 @@ def load(path: str, *, precision: str | None = None) -> Policy:
         precision: of the weights, "float32" or "bfloat16". By default bfloat16 on a GPU; bf16 products crash some CPUs.
     """
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
     logging.disable_progress_bar()
@@ -47,17 +47,30 @@ def load(path: str, *, precision: str | None = None) -> Policy:
         model, loading = AutoModelForCausalLM.from_pretrained(
             path, dtype=getattr(torch, precision), output_loading_info=True
         )
-        tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
     except Exception as error:  # of the hub, of files, of Rust code that has no type for its errors
-        reason = one_line(f"{type(error).__name__}: {error}")
-        raise InputError(f"{path}: the model cannot be loaded ({reason})") from None
+        raise _not_loaded(path, error) from None
     if missing := sorted(loading["missing_keys"]):  # transformers initialises them at random
         raise InputError(f"{path}: the model has no weights for {', '.join(missing[:3])}")
+    return Policy(path, model.eval().to("cuda" if on_gpu else "cpu"), load_tokenizer(path))
+
+
+def load_tokenizer(path: str) -> Any:
+    """Load the tokenizer of a model, refusing one that cannot render prompts."""
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
+    except Exception as error:  # as for the model
+        raise _not_loaded(path, error) from None
     _check_template(tokenizer, path)
     _check_end(tokenizer, path)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    return Policy(path, model.eval().to("cuda" if on_gpu else "cpu"), tokenizer)
+    return tokenizer
+
+
+def _not_loaded(path: str, error: Exception) -> InputError:
+    return InputError(f"{path}: the model cannot be loaded ({one_line(f'{type(error).__name__}: {error}')})")
 
 
 def _check_template(tokenizer: Any, path: str) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from vpo.models.locate import LocatedModel
 from vpo.models.model_files import check_model_files
+from vpo.models.policy import load_tokenizer
 from vpo.util.errors import InputError
 from vpo.util.packages import check_installed
 from vpo.util.stored import read_object
@@ -89,6 +90,7 @@ def _link_with_sampling(model: Path, folder: Path) -> None:
     if not model.is_dir():
         raise InputError(f"{model}: no such folder: serve a model that is on this disk")
     check_model_files(model)
+    load_tokenizer(str(model))
     folder.mkdir()
     for file in model.absolute().iterdir():
         if file.name != "generation_config.json":

@@ -5,7 +5,7 @@
 ``generations.jsonl``    a line for each generation: iteration, case, operator, parent, completion, tokens
 ``candidates.jsonl``     a line for each answer: its number, operator, parent, scores and value, or a failure
 ``archive.json``         at the end: for each case the best candidate, and the non-dominated ones
-``ended.json``           at the end: how many iterations were done
+``ended.json``           at the end: how many iterations were done, and the lines of both logs
 =======================  ===========================================================================================
 
 A case is a problem with one goal. The generations of an iteration are written together, before any is scored, and the

@@ -132,15 +132,16 @@ class Run(RunFolder):
 
     def rewind(self, step: int) -> None:
         """Remove what came after a step: lines of the logs, newer and incomplete checkpoints, temporary files."""
-        for log in (self.metrics, self.rollouts):
+        for log, reached in ((self.metrics, step), (self.rollouts, min(step, 1))):  # rollouts are not of every step
+            kept = [(line, row["step"]) for line, row in log_lines(log, STEP) if row["step"] <= step]
             if log.is_file():
-                write_text(log, "".join(f"{line}\n" for line, row in log_lines(log, STEP) if row["step"] <= step))
-        if step and not any(row["step"] == step for row in read_log(self.metrics, STEP)):
-            warnings.warn(
-                f"{self.metrics}: the log does not reach step {step}, of which there is a checkpoint: it stays "
-                "incomplete, and the training is not affected",
-                stacklevel=2,
-            )
+                write_text(log, "".join(f"{line}\n" for line, _ in kept))
+            if max((number for _, number in kept), default=0) < reached:
+                warnings.warn(
+                    f"{log}: lines are missing before step {step}, of which there is a checkpoint: the log stays "
+                    "incomplete, and the training is not affected",
+                    stacklevel=2,
+                )
         complete = {path for _, path in self._complete_checkpoints()}
         for number, path in self._checkpoints():
             if number > step or path not in complete:

@@ -104,12 +104,26 @@ def launch(
 
 def relaunch(run: Run) -> LaunchResult:
     """Start verl on a run again, unless it is finished. verl resumes from its newest checkpoint."""
-    command = shlex.split((run.folder / DATA / COMMAND).read_text(encoding="utf-8"))
+    command = _stored_command(run.folder / DATA / COMMAND)
     with run.lock() as lock:
         if run.notes().get("code") == 0:
             return LaunchResult(run, command, 0)
         _check(run, command[0], command[3:], machine=True)
         return LaunchResult(run, command, _start(run, command, lock))
+
+
+def _stored_command(path: Path) -> list[str]:
+    """The command that launched verl; refuses a file that is cut off, which would be a shorter command."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        command = shlex.split(text)
+    except FileNotFoundError:
+        raise InputError(f"no such file: {path}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: the command is damaged ({error})") from None
+    if not text.endswith("\n") or command[1:2] != ["-m"]:
+        raise InputError(f"{path}: the command is damaged: its end or its beginning is missing")
+    return command
 
 
 def _start(run: Run, command: Sequence[str], lock: int) -> int:
