@@ -137,6 +137,27 @@ def test_a_checkpoint_under_another_name_is_not_used(run):
     assert (point.step, point.damaged) == (5, {"checkpoint-6": "complete is that of step 4"})
 
 
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["config.toml", "metrics.jsonl", "rollouts.jsonl"])
+def test_files_beside_the_checkpoints_that_were_changed_are_named(name, damage, run):
+    with open(run.metrics, "a") as file:
+        file.write('{"step": 6}\n')  # logs grow after a checkpoint
+    assert run.resume_point().changed == ()
+    DAMAGES[damage](run.folder / name)
+    point = run.resume_point()
+    assert (point.step, point.changed) == (5, (name,))
+
+
+def test_a_run_whose_settings_were_changed_continues_with_a_warning(run):
+    config = run.folder / "config.toml"
+    whole = config.read_text()
+    config.write_text(f"{whole}\n# mine\n")
+    assert run.resume_point().changed == ("config.toml",)
+    config.write_text(whole.replace("steps = 6", "steps = 7"))
+    with pytest.warns(UserWarning, match=r"config\.toml was changed since the checkpoint was written: its settings"):
+        assert main(["train", "--resume", str(run.folder)]) == 0
+
+
 def test_folders_that_are_no_checkpoints_of_the_run_are_left_alone(run):
     shutil.copytree(run.checkpoint(5), run.checkpoints / "checkpoint-5-copy")
     (run.checkpoints / "checkpoint-9.txt").touch()

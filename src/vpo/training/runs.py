@@ -30,8 +30,8 @@ from typing import Any
 from vpo.models.run_folder import CONFIG, FIRST_LINE, LAST_LINE, METRICS, NOTES, RunFolder, is_run
 from vpo.training.config import TrainConfig, as_toml, checked_settings, config_of
 from vpo.util.errors import InputError
-from vpo.util.files import check_new, locked, new_folder, write_json, write_text
-from vpo.util.manifests import manifest_damage, write_manifest
+from vpo.util.files import check_new, locked, new_folder, sync, write_json, write_text
+from vpo.util.manifests import begins_with, manifest_damage, manifest_facts, size_and_hash, write_manifest
 from vpo.util.stored import log_lines, read_log
 
 COMPLETE = "complete"  # the manifest of a checkpoint
@@ -47,11 +47,13 @@ class ResumePoint:
         step: the steps that are done.
         checkpoint: None where no step is.
         damaged: newer checkpoints that cannot be used, by name: what is wrong with each.
+        changed: files beside the checkpoints that are not what they were when the checkpoint was written.
     """
 
     step: int
     checkpoint: Path | None
     damaged: dict[str, str]
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,9 @@ class Run(RunFolder):
         damaged: dict[str, str] = {}
         for step, path in sorted(self._checkpoints(), reverse=True):
             if not (damage := _damage(path, step)):
-                return ResumePoint(step, path, damaged)
+                expected = manifest_facts(path, COMPLETE)["run"]
+                changed = [name for name in expected if _changed(self.folder / name, expected[name])]
+                return ResumePoint(step, path, damaged, tuple(changed))
             damaged[path.name] = damage
         if completed := self._complete_checkpoints():
             texts = "; ".join(f"{path.name}: {damaged[path.name]}" for _, path in sorted(completed))
@@ -126,7 +130,11 @@ class Run(RunFolder):
 
     def complete_checkpoint(self, step: int, keep: int) -> None:
         """Mark the checkpoint of a step as complete, then remove all but the newest `keep`."""
-        write_manifest(self.checkpoint(step), COMPLETE, {"step": step})
+        beside = [path for path in (self.folder / CONFIG, self.metrics, self.rollouts) if path.is_file()]
+        for path in beside:
+            sync(path)
+        facts = {"step": step, "run": {path.name: size_and_hash(path) for path in beside}}
+        write_manifest(self.checkpoint(step), COMPLETE, facts)
         for _, path in sorted(self._complete_checkpoints())[:-keep]:
             _remove_checkpoint(path)
 
@@ -164,6 +172,12 @@ def _damage(checkpoint: Path, step: int) -> str:
         return f"it has no file {COMPLETE}, which is written last"
     damage = manifest_damage(checkpoint, COMPLETE, {"step": step})
     return ", ".join(damage[:3]) + (f" and {len(damage) - 3} more" if len(damage) > 3 else "")
+
+
+def _changed(path: Path, expected: Mapping[str, Any]) -> bool:
+    """Whether a file beside the checkpoints is not what it was; only logs grow."""
+    right_size = path.name != CONFIG or (path.is_file() and path.stat().st_size == expected["size"])
+    return not (right_size and begins_with(path, expected))
 
 
 def _remove_checkpoint(path: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from vpo.models.run_folder import CONFIG
 from vpo.tasks import Task
 from vpo.tasks.task import scoring_note
 from vpo.training import runs
@@ -189,6 +190,9 @@ def _resume_point(run: Run) -> ResumePoint:
             for name, damage in point.damaged.items():
                 start = point.checkpoint.name if point.checkpoint else "step 0"
                 print(f"vpo: {run.folder}: {name} is not used ({damage}): continuing from {start}", file=sys.stderr)
+            for name in point.changed:
+                what = "its settings are used as they are now" if name == CONFIG else "the training is not affected"
+                warnings.warn(f"{run.folder / name} was changed since the checkpoint was written: {what}", stacklevel=2)
     point = from_main(point)
     assert point is not None
     return point

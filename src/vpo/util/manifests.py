@@ -26,7 +26,7 @@ def write_manifest(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
     for path in (*files.values(), *folders):
         sync(path)
     with ThreadPoolExecutor(THREADS) as threads:
-        described = list(threads.map(_described, files.values()))
+        described = list(threads.map(size_and_hash, files.values()))
     content = {**facts, "files": dict(zip(files, described, strict=True))}
     write_text(folder / name, json.dumps({**content, ALGORITHM: _hash_of(content)}, indent=1) + "\n")
     sync(folder)
@@ -70,9 +70,30 @@ def _files(folder: Path, manifest: str) -> dict[str, Path]:
     }
 
 
-def _described(path: Path) -> dict[str, Any]:
+def size_and_hash(path: Path) -> dict[str, Any]:
+    """What a manifest holds of a file."""
     with open(path, "rb") as file:
         return {"size": path.stat().st_size, ALGORITHM: hashlib.file_digest(file, ALGORITHM).hexdigest()}
+
+
+def begins_with(path: Path, expected: Mapping[str, Any]) -> bool:
+    """Whether a file exists and begins with what `size_and_hash` once described: it may have grown since."""
+    hashed, left = hashlib.new(ALGORITHM), int(expected["size"])
+    try:
+        with open(path, "rb") as file:
+            while left and (part := file.read(min(left, 1 << 20))):
+                hashed.update(part)
+                left -= len(part)
+    except OSError:
+        return False
+    return left == 0 and hashed.hexdigest() == expected[ALGORITHM]
+
+
+def manifest_facts(folder: Path, name: str) -> dict[str, Any]:
+    """The facts that were written into a manifest, which must be whole."""
+    content = _parsed((folder / name).read_bytes())
+    assert content is not None
+    return content
 
 
 def _damage(path: Path, expected: Mapping[str, Any]) -> str | None:
@@ -84,7 +105,7 @@ def _damage(path: Path, expected: Mapping[str, Any]) -> str | None:
             return "is not a file"
         if (size := path.stat().st_size) != expected["size"]:
             return f"has {size:,} bytes of {expected['size']:,}"
-        return None if _described(path) == expected else "has other contents"
+        return None if size_and_hash(path) == expected else "has other contents"
     except OSError as error:
         return f"cannot be read ({error.strerror})"
 
