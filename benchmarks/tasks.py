@@ -15,7 +15,8 @@ from vpo.tasks.toolrl import ToolrlTask
 from vpo.tasks.toolrl.data import from_prepared
 from vpo.tasks.toolrl.matching import canonical
 
-HOSTILE = ("<answer_1>", "<answer_2>", "<answer_", "</answer_1>", "<think>", "</think>", "<answer_1><", "<", "a")
+TAGS = ("<answer_1>", "<answer_2>", "<answer_", "</answer_1>", "<think>", "</think>", "<answer_1><", "<", "a")
+PAIRS = ("<answer_1></answer_1>", "<answer_1><think>", "</think><answer_1>")
 
 
 def maze_answers_per_second() -> float:
@@ -44,7 +45,7 @@ def tool_answers_per_second() -> float:
 
 
 def hostile_milliseconds() -> float:
-    texts = [unit * (1_000_000 // len(unit)) for unit in HOSTILE]
+    texts = [unit * (1_000_000 // len(unit)) for unit in TAGS + PAIRS]
     return max(seconds(lambda text=text: parse(text, 3)) for text in texts) * 1000
 
 
@@ -64,7 +65,7 @@ def figures() -> list[tuple[str, float, str]]:
     return [
         ("maze answers scored a second", maze_answers_per_second(), "at least 20,000"),
         ("tool answers scored a second", tool_answers_per_second(), "at least 2,000"),
-        ("a hostile completion of 1 MB parsed, ms, the slowest of nine", hostile_milliseconds(), "below 50"),
+        ("a hostile completion of 1 MB parsed, ms, the slowest of twelve", hostile_milliseconds(), "below 50"),
         ("oracle of a 9×9 maze, ms", oracle_milliseconds(), ""),
     ]
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from math import fsum
 from typing import Any
 
 from vpo.tasks.text import f1
@@ -20,7 +21,8 @@ def match_arguments(calls: Sequence[Call], gold: Sequence[Call]) -> tuple[float,
     total = len(calls) + len(gold) - len(pairs)
     if total == 0:
         return 1.0, 1.0
-    return sum(keys for keys, _ in pairs) / total, sum(values for _, values in pairs) / total
+    # `fsum` rounds once, so the score does not depend on the order of calls, or of a set of names.
+    return fsum(keys for keys, _ in pairs) / total, fsum(values for _, values in pairs) / total
 
 
 def _align(calls: Sequence[Call], gold: Sequence[Call]) -> list[tuple[float, float]]:
@@ -47,7 +49,7 @@ def _values(call: Call, gold: Call) -> float:
     """The mean match over the gold keys and those optional ones that the call has; 1 without any."""
     keys = [*gold.parameters, *(gold.optional & call.parameters.keys())]
     matches = [_value(call.parameters[key], key, gold) if key in call.parameters else 0.0 for key in keys]
-    return sum(matches) / len(matches) if matches else 1.0
+    return fsum(matches) / len(matches) if matches else 1.0
 
 
 def _value(value: Any, key: str, gold: Call) -> float:
