@@ -57,6 +57,7 @@ def test_a_search_of_an_evaluation_uses_its_settings(tmp_path, capsys):
     [
         (["--target", "golf=1"], "target names 'golf', and the objectives are completion"),
         (["--goal", "golf>=1"], "goal names 'golf', and the objectives are completion"),
+        (["--goal", "gold>=5"], "goal 'gold>=5' cannot be reached: scores of gold lie in 0..1"),
         (["--strategy", "anneal"], "strategy must be one of evolve, best_of_n, openevolve, not 'anneal'"),
         (["--operators", "regow=1"], "operator 'regow' is not known"),
         (["--operators", "regrow=much"], "operators must be written NAME=SHARE"),

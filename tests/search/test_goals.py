@@ -1,5 +1,7 @@
 """What a search looks for, as users write it."""
 
+import re
+
 import pytest
 
 from vpo.search.goals import ConditionGoal, WeightingGoal, goals_of
@@ -104,3 +106,62 @@ def test_a_file_that_cannot_be_run_is_one_line(tmp_path):
     for name in "fg":
         with pytest.raises(ValueError, match=f"bad.py has no function '{name}'"):
             goals_of(TASK, functions=[f"{file}:{name}"])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("gold>=5", "scores of gold lie in 0..1, and never >= 5"),
+        ("gold>1", "scores of gold lie in 0..1, and never > 1"),
+        ("gold>=1.001", "scores of gold lie in 0..1, and never >= 1.001"),
+        ("gold<0", "scores of gold lie in 0..1, and never < 0"),
+        ("gold<=-1", "scores of gold lie in 0..1, and never <= -1"),
+        ("completion>=1, gold>=5", "scores of gold lie in 0..1, and never >= 5"),
+        ("gold>=0.8,gold<=0.2", "no score is both gold>=0.8 and gold<=0.2"),
+        ("gold>0.5,gold<=0.5", "no score is both gold>0.5 and gold<=0.5"),
+        ("gold<0.5,diamond>0,gold>=0.5", "no score is both gold>=0.5 and gold<0.5"),
+    ],
+)
+def test_a_condition_that_nothing_can_reach_is_refused_with_the_range(text, reason):
+    with pytest.raises(ValueError, match=re.escape(f"goal {text!r} cannot be reached: {reason}")):
+        goals_of(TASK, conditions=[text])
+
+
+@pytest.mark.parametrize(
+    "text", ["gold>=1", "gold<=0", "gold>0.5,gold<0.6", "gold>=0.5,gold<=0.5", "gold>=0", "gold<1"]
+)
+def test_a_condition_at_the_ends_of_the_range_is_no_error(text):
+    assert goals_of(TASK, conditions=[text])[0].name == text
+
+
+def test_a_condition_beyond_what_the_oracle_knows_is_refused():
+    class Capped(MazeTask):
+        """Half of the gold can be reached at most, and gold and diamonds exclude each other."""
+
+        def best(self, problem, target=None):
+            return max(0.5 * target[1], target[2])
+
+    task = Capped(size=7)
+    problems = task.problems("test", count=3)
+    for text, reason in (
+        ("gold>=0.6", "has gold>=0.6, since gold is at most 0.5"),
+        ("completion>=0, gold>0.6", "has gold>0.6, since gold is at most 0.5"),
+        ("gold>=0.5,diamond>=1", "has gold>=0.5 and diamond>=1, since the mean of these scores is at most 0.5"),
+    ):
+        (goal,) = goals_of(task, conditions=[text])
+        with pytest.raises(ValueError, match=re.escape(f"no answer to any of the 3 problems {reason}")):
+            goal.check_reachable(problems)
+    for text in ("gold>=0.5", "diamond>=1", "gold<=0.6", "gold>=0.1,diamond>=0.2"):
+        goals_of(task, conditions=[text])[0].check_reachable(problems)
+
+
+def test_what_a_task_does_not_know_is_not_refused():
+    class Blind(MazeTask):
+        def best(self, problem, target=None):
+            return None
+
+    task = Blind(size=7)
+    for goal in goals_of(task, targets=["gold=1"], conditions=["gold>=1,diamond>=1", "gold>=5"]):
+        goal.check_reachable(task.problems("test", count=1))
+    with pytest.raises(ValueError, match="no score is both"):
+        goals_of(task, conditions=["gold>=2,gold<=1"])

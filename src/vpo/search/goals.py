@@ -20,6 +20,7 @@ from vpo.tasks import Task
 from vpo.util.errors import InputError
 
 TOLERANCE = 1e-9
+LEAST, GREATEST = 0.0, 1.0  # score of any objective of the tasks of this package
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda score, bound: score >= bound - TOLERANCE,
     "<=": lambda score, bound: score <= bound + TOLERANCE,
@@ -51,6 +52,10 @@ class Goal(ABC):
                     f"goal {self.name!r} names {name!r}, and the objectives of problem {problem.id!r} are "
                     f"{', '.join(names)}"
                 )
+
+    def check_reachable(self, problems: Sequence[Any]) -> None:
+        """Refuse a goal that, as far as the task knows, no answer to any of the problems can reach."""
+        return
 
     def weights_of(self, problem: Any) -> tuple[float, ...] | None:
         """The weights of a problem's objectives, for a prompt that states them; None where it is not a weighting."""
@@ -113,6 +118,13 @@ class _Bound:
     comparison: str
     number: float
 
+    @property
+    def is_lower(self) -> bool:
+        return self.comparison in (">=", ">")
+
+    def __str__(self) -> str:
+        return f"{self.objective}{self.comparison}{self.number:g}"
+
     def holds(self, score: float) -> bool:
         return _COMPARISONS[self.comparison](score, self.number)
 
@@ -120,9 +132,8 @@ class _Bound:
         """Share of the way from the worst score to the bound, in [0, 1]; 1 where it holds."""
         if self.holds(score):
             return 1.0
-        lower_bound = self.comparison in (">=", ">")
-        distance = self.number if lower_bound else 1 - self.number
-        covered = score if lower_bound else 1 - score
+        distance = self.number if self.is_lower else 1 - self.number
+        covered = score if self.is_lower else 1 - score
         return min(1.0, max(0.0, covered / distance)) if distance > 0 else 0.0
 
 
@@ -143,6 +154,43 @@ class ConditionGoal(Goal):
                 raise InputError(f"goal names {name!r}, and the objectives are {', '.join(task.names)}")
             self.bounds.append(_Bound(name, comparison, bound))
         self.named = tuple(bound.objective for bound in self.bounds)
+        self._check_bounds()
+
+    def _check_bounds(self) -> None:
+        """Refuse bounds beyond the range of scores, and bounds of one objective that exclude each other."""
+        for bound in self.bounds if _keeps_to_range(self.task) else ():
+            if not bound.holds(GREATEST if bound.is_lower else LEAST):
+                raise InputError(
+                    f"goal {self.name!r} cannot be reached: scores of {bound.objective} lie in "
+                    f"{LEAST:g}..{GREATEST:g}, and never {bound.comparison} {bound.number:g}"
+                )
+        for lower in (bound for bound in self.bounds if bound.is_lower):
+            for upper in (bound for bound in self.bounds if not bound.is_lower and bound.objective == lower.objective):
+                # Only the bounds themselves and what is between them can satisfy both.
+                between = (lower.number, (lower.number + upper.number) / 2, upper.number)
+                if not any(lower.holds(score) and upper.holds(score) for score in between):
+                    raise InputError(f"goal {self.name!r} cannot be reached: no score is both {lower} and {upper}")
+
+    def check_reachable(self, problems: Sequence[Any]) -> None:
+        """Refuse lower bounds that exceed the best score of every problem, one by one and in their mean."""
+        bounds = [bound for bound in self.bounds if bound.is_lower]
+        for parts in dict.fromkeys([*((bound,) for bound in bounds), tuple(bounds)] if bounds else []):
+            greatest = -math.inf
+            for problem in problems:
+                names = self.task.names_of(problem)
+                counts = [sum(part.objective == name for part in parts) for name in names]
+                best = self.task.best(problem, [count / len(parts) for count in counts])
+                # No answer has a larger mean of these scores, and one that reaches the bounds has at least theirs.
+                if best is None or best >= sum(part.number for part in parts) / len(parts) - TOLERANCE:
+                    break
+                greatest = max(greatest, best)
+            else:
+                wanted = " and ".join(map(str, parts))
+                what = parts[0].objective if len(parts) == 1 else "the mean of these scores"
+                raise InputError(
+                    f"goal {self.name!r} cannot be reached: no answer to any of the {len(problems)} problems has "
+                    f"{wanted}, since {what} is at most {greatest:.4g}"
+                )
 
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
         """The mean over bounds of how far each is reached: 1 where it holds."""
@@ -189,6 +237,11 @@ def goals_of(
     if len(set(names)) < len(names):
         raise InputError(f"goals must be given once each, not {', '.join(names)}")
     return goals or [TaskGoal(task)]
+
+
+def _keeps_to_range(task: Task[Any]) -> bool:
+    """Whether all scores are in 0..1: those of this package's tasks are; a task of the user's may break that rule."""
+    return type(task).__module__.partition(".")[0] == "vpo"
 
 
 def _number(text: str) -> float:

@@ -146,6 +146,8 @@ def _search_problems(config: SearchConfig, task: Task[Any], goals: list[Goal]) -
                 raise InputError(f"features names {feature!r}, and the objectives are {', '.join(names)}")
         for goal in goals:
             goal.check(problem)
+    for goal in goals:
+        goal.check_reachable(problems)
     return tuple(SearchProblem(problem, goal) for problem in problems for goal in goals)
 
 
