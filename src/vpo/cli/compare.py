@@ -7,6 +7,8 @@ from pathlib import Path
 from vpo.cli.arguments import Commands, add_json, add_k, add_out, add_target, target_of
 from vpo.cli.output import as_json, plain
 
+PAGE, DATA, TEXT = "report.html", "comparison.json", "comparison.txt"
+
 
 def add(commands: Commands) -> None:
     """Add `vpo compare`."""
@@ -36,8 +38,12 @@ def run(options: argparse.Namespace) -> int:
     from vpo.report.page import write_page
     from vpo.report.page_data import page_data
     from vpo.util.files import write_json, write_text
+    from vpo.util.outputs import check_folder
     from vpo.util.records import command_line
 
+    folder = Path(options.out)
+    pictures = [folder / f"best_at_k.{form}" for form in ("png", "svg")]
+    check_folder(folder, PAGE, DATA, TEXT, *(picture.name for picture in pictures))
     evaluations = read_all(options.runs)
     given = target_of(options)
     target, notes = (given, []) if given else shared_target(evaluations)
@@ -48,17 +54,15 @@ def run(options: argparse.Namespace) -> int:
     curves = curves_of(comparison)
     groups = [[each] for each in evaluations]
     shown = page_data(comparison, curves, groups, names, ", ".join(names), command_line())  # reads the logs of the runs
-    folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
     best = sum(oracle[name] for name in comparison.problems) / len(comparison.problems) if oracle else None
-    pictures = [folder / f"best_at_k.{form}" for form in ("png", "svg")]
     draw_curves(comparison, curves, names, pictures, best)
-    page = folder / "report.html"
+    page = folder / PAGE
     write_page(page, shown)
     made = {"oracle": best, "page": str(page), "pictures": [str(picture) for picture in pictures]}
     data = {**comparison_data(comparison), **made}
-    write_json(folder / "comparison.json", data)
-    write_text(folder / "comparison.txt", comparison_text(comparison) + "\n")
+    write_json(folder / DATA, data)
+    write_text(folder / TEXT, comparison_text(comparison) + "\n")
     if options.json:
         print(as_json(data))
     else:

@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.evaluation.evaluate import evaluate_into
     from vpo.evaluation.scored import counts_text
     from vpo.models.run_folder import is_run
+    from vpo.util.outputs import check_folder
 
     task, model = task_name(options), options.model
     config = EvalConfig(
@@ -63,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
         **given_fields(options, EvalConfig),
     )
     folder = Path(options.out or (model if is_run(model) else f"runs/{_stem(task)}-{_stem(model)}"))
+    check_folder(folder, POOL, FACTS)
     comparison, counts = evaluate_into(folder, config, overwrite=options.overwrite)
     if options.json:
         print((folder / FACTS).read_text(encoding="utf-8").rstrip())

@@ -24,6 +24,8 @@ from vpo.util.errors import InputError
 TRAINING = ("methods", "rates", "kl", "seeds", "steps", "prompts_per_step", "problems", "group", "warmup_steps")
 MEASURING = ("validation_problems", "test_problems", "pool", "evaluations")
 
+TABLES, PAGE = "tables.md", "report.html"
+
 
 def add(commands: Commands) -> None:
     """Add `vpo reproduce`."""
@@ -72,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.training.costs import cost_text
     from vpo.training.reproduce import RESULTS, reproduce
     from vpo.util.files import write_json, write_text
+    from vpo.util.outputs import check_folder
     from vpo.util.records import command_line
 
     task = needed_task(options)
@@ -81,6 +84,7 @@ def run(options: argparse.Namespace) -> int:
         shorter = "; --small takes minutes" if task == "maze" else ""
         warnings.warn(f"there is no GPU, and the default plan takes days without one{shorter}", stacklevel=1)
     folder = Path(options.out or f"reproduced/{plan.start.name}")
+    check_folder(folder, RESULTS, TABLES, PAGE)
     jobs = (8 if on_gpu else 1) if options.jobs is None else options.jobs
     comparison, evaluations, results = reproduce(plan, folder, jobs)
     costs = costs_of(evaluations, results["names"])
@@ -95,8 +99,8 @@ def run(options: argparse.Namespace) -> int:
     page["tables"].append(seed_table(results["seeds"], plan.evaluations))
     if len(plan.rates) > 1:
         page["tables"].append(rate_table(results["rates"]))
-    write_page(folder / "report.html", page)
-    write_text(folder / "tables.md", markdown(page["tables"]))
+    write_page(folder / PAGE, page)
+    write_text(folder / TABLES, markdown(page["tables"]))
     if options.json:
         print(as_json(data))
     else:

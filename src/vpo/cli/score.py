@@ -41,11 +41,13 @@ def run(options: argparse.Namespace) -> int:
     """Score completions and print the counts."""
     from vpo.evaluation.score import score_file
     from vpo.evaluation.scored import counts_text, write_scored
+    from vpo.util.outputs import check_file
     from vpo.util.row_files import without_suffix
 
     out = options.out or without_suffix(options.completions) + ".pool.jsonl"
     if Path(out).resolve() == Path(options.completions).resolve():
         raise InputError(f"out must not be the file of completions, {out}")
+    check_file(out)
     task = task_of(options)
     counts = write_scored(out, score_file(task, options.completions, split=options.split, answers=options.answers))
     if options.json:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from vpo.search.jobs import SearchJob
     from vpo.search.result import SearchResult
 
+RESULTS, TABLES, PAGE = "results.json", "tables.md", "report.html"
+
 
 def add(commands: Commands) -> None:
     """Add `vpo search`."""
@@ -97,8 +99,10 @@ def run(options: argparse.Namespace) -> int:
     from vpo.search.result import merge_seeds
     from vpo.util.files import write_json, write_text
     from vpo.util.jobs import run_jobs
+    from vpo.util.outputs import check_folder
     from vpo.util.records import command_line
 
+    check_folder(options.out, RESULTS, TABLES, PAGE)
     jobs = _jobs(options)
     parallel = 1 if options.jobs is None else as_integer(options.jobs, "jobs", 1)
     if parallel > 1:
@@ -117,9 +121,9 @@ def run(options: argparse.Namespace) -> int:
         "tables": page["tables"],
         "failures": {each.name: each.failures for each in results},
     }
-    write_json(Path(options.out) / "results.json", data)
-    write_text(Path(options.out) / "tables.md", markdown(page["tables"]))
-    write_page(Path(options.out) / "report.html", page)
+    write_json(Path(options.out) / RESULTS, data)
+    write_text(Path(options.out) / TABLES, markdown(page["tables"]))
+    write_page(Path(options.out) / PAGE, page)
     if options.json:
         print(as_json(data))
     else:

@@ -186,10 +186,15 @@ def _remove_checkpoint(path: Path) -> None:
     path.unlink() if path.is_symlink() else shutil.rmtree(path)
 
 
+def check_free(folder: str | Path) -> None:
+    """Refuse a folder that exists, or that cannot be made."""
+    check_new(folder, f"choose another --out, or `vpo train --resume {folder}`")
+
+
 def create(folder: str | Path, config: TrainConfig) -> Run:
     """Make the folder of a new run."""
     run = Run(Path(folder))
-    check_new(folder, f"choose another --out, or `vpo train --resume {folder}`")
+    check_free(folder)
     run.folder.parent.mkdir(parents=True, exist_ok=True)
     with new_folder(run.folder) as temporary:
         write_text(temporary / CONFIG, f"{FIRST_LINE}{as_toml(config)}{LAST_LINE}")

@@ -49,6 +49,8 @@ def train(config: TrainConfig, folder: str | Path) -> TrainResult:
     with together():
         if config.engine != "trl":
             raise InputError(f"engine {config.engine!r} trains with vpo.training.verl_launch, or vpo train")
+        if is_main():
+            runs.check_free(run.folder)  # before a model is loaded
         prepared = prepare(config)
         _trainer_config(prepared, run)
         check_disk(run.folder, prepared.config, prepared.policy.model.num_parameters())

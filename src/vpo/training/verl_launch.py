@@ -66,6 +66,7 @@ def launch(
         python: a Python that has verl; by default the one that runs.
         dry_run: write and check the command, but do not train.
     """
+    runs.check_free(folder)
     python = _python_path(python)
     check_versions(_versions(python), python)
     check_engine(config)

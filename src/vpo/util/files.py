@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from vpo.util.errors import InputError
+from vpo.util.outputs import check_folder
 
 
 @contextmanager
@@ -79,9 +80,10 @@ def sync(path: Path) -> None:
 
 
 def check_new(path: str | Path, hint: str = "choose another folder") -> None:
-    """Raise where a path exists: nothing is overwritten."""
-    if Path(path).exists():
+    """Raise where a path exists, since nothing is overwritten, or where it cannot be made."""
+    if os.path.lexists(path):
         raise InputError(f"{path} exists: {hint}")
+    check_folder(path)
 
 
 def storable(text: str) -> str:
