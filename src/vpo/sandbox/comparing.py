@@ -22,7 +22,9 @@ MOST = 1_000_000  # comparisons between members of two collections, whose sizes 
 def agrees(case: Case, output: Any) -> bool:
     """Whether an output is what the case expects, by the comparison that the case names."""
     try:
-        return COMPARISONS[case.compare](output, case.input[0] if case.compare == "zero" else case.expected, case.atol)
+        compare = COMPARISONS[case.compare]
+        expected = case.input[0] if case.compare == "zero" else case.expected
+        return any(compare(output, each, case.atol) for each in (expected, *case.also))
     except KeyError:
         raise InputError(f"compare must be one of {', '.join(COMPARISONS)}, not {case.compare!r}") from None
     except (OverflowError, RecursionError):  # numbers too large to be compared, values nested too deep
@@ -48,6 +50,30 @@ def same_value(actual: Any, expected: Any, atol: float | None) -> bool:
             return False
         return all(same_value(actual[key], each, atol) for key, each in expected.items())
     return bool(actual == expected)
+
+
+def equal(actual: Any, expected: Any, atol: float | None) -> bool:
+    """Whether Python's ``==`` holds, as in an assert: a tuple is no list, and floats have no tolerance."""
+    return bool(actual == expected)
+
+
+def equal_in_livecodebench(actual: Any, expected: Any, atol: float | None) -> bool:
+    """As LiveCodeBench compares what a function returns: by ``==``, where a tuple stands for a list, not inside one."""
+    return bool((list(actual) if isinstance(actual, tuple) else actual) == expected)
+
+
+def equal_in_evalplus(actual: Any, expected: Any, atol: float | None) -> bool:
+    """As EvalPlus compares: by ``==``; else, with a tolerance, type and length must agree and all numbers be close."""
+    if actual == expected:
+        return True
+    if not atol or type(actual) is not type(expected):
+        return False
+    return _all_close(actual, expected, atol)
+
+
+def anything(actual: Any, expected: Any, atol: float | None) -> bool:
+    """Whether the program returned at all."""
+    return True
 
 
 def same_set(actual: Any, expected: Any, atol: float | None) -> bool:
@@ -79,6 +105,22 @@ def same_text(actual: Any, expected: Any, atol: float | None) -> bool:
     return all(one == other or _same_number(one, other, atol) for one, other in pairs)
 
 
+def same_text_in_livecodebench(actual: Any, expected: Any, atol: float | None) -> bool:
+    """As LiveCodeBench compares what is printed: line by line without outer space, as texts or as decimal numbers."""
+    if not isinstance(actual, str):
+        return False
+    actual_lines, expected_lines = ([line.strip() for line in text.strip().split("\n")] for text in (actual, expected))
+    if len(actual_lines) != len(expected_lines):
+        return False
+    try:
+        return all(
+            one == other or list(map(Decimal, one.split())) == list(map(Decimal, other.split()))
+            for one, other in zip(actual_lines, expected_lines, strict=True)
+        )
+    except ArithmeticError:  # a word that is no number
+        return False
+
+
 def is_zero(actual: Any, coefficients: Any, atol: float | None) -> bool:
     """Whether a number is a zero of the polynomial with these coefficients, lowest power first."""
     if not _is_number(actual) or not math.isfinite(actual):
@@ -90,8 +132,13 @@ def is_zero(actual: Any, coefficients: Any, atol: float | None) -> bool:
 COMPARISONS: dict[str, Callable[[Any, Any, float | None], bool]] = {
     "value": same_value,
     "text": same_text,
+    "equal": equal,
     "set": same_set,
     "zero": is_zero,
+    "anything": anything,
+    "evalplus": equal_in_evalplus,
+    "livecodebench": equal_in_livecodebench,
+    "livecodebench_text": same_text_in_livecodebench,
 }
 
 
@@ -103,6 +150,33 @@ def _close(actual: float, expected: float, atol: float | None) -> bool:
     if math.isnan(expected) or math.isnan(actual):
         return math.isnan(expected) and math.isnan(actual)
     return math.isclose(actual, expected, rel_tol=RELATIVE, abs_tol=atol or ABSOLUTE)
+
+
+def _all_close(actual: Any, expected: Any, atol: float) -> bool:
+    """As numpy's allclose, on numbers and on arrays of one shape. It is false for NaN and for everything else."""
+    shape, numbers = _array(expected)
+    actual_shape, actual_numbers = _array(actual)
+    if shape is None or shape != actual_shape:
+        return False
+    return all(
+        one == other or abs(one - other) <= atol + RELATIVE * abs(other) < math.inf
+        for one, other in zip(actual_numbers, numbers, strict=True)
+    )
+
+
+def _array(value: Any) -> tuple[tuple[int, ...] | None, list[Any]]:
+    """The shape and the numbers of nested sequences; no shape for what is not an array of numbers."""
+    if isinstance(value, int | float | complex):
+        return (), [value]
+    if not isinstance(value, list | tuple):
+        return None, []
+    members = [_array(each) for each in value]
+    shapes = {shape for shape, _ in members}
+    if None in shapes or len(shapes) > 1:
+        return None, []
+    inner = shapes.pop() if shapes else ()
+    assert inner is not None
+    return (len(value), *inner), [number for _, numbers in members for number in numbers]
 
 
 def _distinct(members: Any) -> dict[bytes, Any]:

@@ -29,15 +29,18 @@ class Case:
         input: the arguments, a tuple; or the text on standard input.
         expected: the value that must be returned; or the text that must be printed.
         atol: absolute tolerance for numbers; None for the defaults of `vpo.sandbox.comparing`.
-        compare: how output and expected output are compared: "value" (or "text", where there is no entry), "set" (order
-            and repetition do not count), "zero" (any zero of the polynomial whose coefficients the input holds, lowest
-            power first).
+        compare: how output and expected output are compared: "value" (or "text", where there is no entry), "equal"
+            (Python's ==), "set" (order and repetition do not count), "zero" (any zero of the polynomial whose
+            coefficients the input holds, lowest power first), "anything" (it need only return); and as published judges
+            do: "evalplus", "livecodebench", "livecodebench_text".
+        also: further outputs that are accepted.
     """
 
     input: tuple[Any, ...] | str
     expected: Any
     atol: float | None = None
     compare: str = "value"
+    also: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

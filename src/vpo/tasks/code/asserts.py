@@ -1,6 +1,6 @@
 """Turns asserts (MBPP, HumanEval) into inputs and expected outputs, without running them.
 
-``f(3, 4) == 7``                          a call on literals, compared with a literal outside the sandbox
+``f(3, 4) == 7``                          a call on literals, compared by ``==`` with a literal outside the sandbox
 ``sorted(f([2, 1])) == [1, 2]``           the same, with a wrapper around the call in the sandbox; so ``f(…)`` alone,
                                           ``not f(…)``, ``set(f(…)) == set(…)``, ``f(…) is True``
 ``abs(f(1.5) - 0.5) < 1e-6``              a call on literals, compared within a tolerance; so ``math.isclose``
@@ -106,7 +106,8 @@ def _check_call(expression: ast.expr, expected: Any, entry: str, name: str, atol
     if len(calls) != 1 or calls[0].keywords:
         raise NotLiteralError
     call = calls[0]
-    case = Case(tuple(literal(argument) for argument in call.args), expected, atol)
+    compare = "equal" if atol is None else "value"
+    case = Case(tuple(literal(argument) for argument in call.args), expected, atol, compare)
     if call is expression:
         return Check(case)
     if _names(expression) - {name, *_WRAPPING}:

@@ -18,16 +18,33 @@ from vpo.util.errors import InputError
 LARGEST = 1 << 29  # bytes of the tests of a row, decompressed
 PYTHON3 = 3  # the number of its language in CodeContests
 
-# Modules that solutions for these sites use without importing them.
-IMPORTS = """\
-import bisect, collections, functools, heapq, itertools, math, operator, random, re, string, sys
-from bisect import *
-from collections import *
-from functools import *
-from heapq import *
-from itertools import *
-from math import *
-from typing import *"""
+# What LiveCodeBench's judge puts before every program, in its order: later names replace earlier ones, so that `pow` is
+# the built-in one, and `copy` and `datetime` are modules.
+MODULES = (
+    "string",
+    "re",
+    "datetime",
+    "collections",
+    "heapq",
+    "bisect",
+    "copy",
+    "math",
+    "random",
+    "statistics",
+    "itertools",
+    "functools",
+    "operator",
+    "io",
+    "sys",
+    "json",
+)
+IMPORTS = "\n".join(
+    [
+        *(f"from {name} import *" for name in (*MODULES, "builtins", "typing")),
+        f"import {', '.join(MODULES)}",
+        "sys.setrecursionlimit(50_000)",
+    ]
+)
 
 
 def read_livecodebench(row: Mapping[str, Any], where: str) -> Draft:
@@ -42,6 +59,7 @@ def read_livecodebench(row: Mapping[str, Any], where: str) -> Draft:
         _tests_in_lines([*public, *private], where),
         metadata.get("func_name"),
         where,
+        "livecodebench",
         id=field(row, "question_id", str, where),
         statement=field(row, "question_content", str, where).strip(),
         starter=starter,
@@ -65,6 +83,7 @@ def read_deepcoder(row: Mapping[str, Any], where: str) -> Draft:
         pairs,
         name,
         where,
+        "value",
         id=str(row.get("id") or where.rpartition("/")[2]),
         statement=field(row, "problem", str, where).strip(),
         starter=row.get("starter_code") or "",
@@ -83,6 +102,7 @@ def read_codecontests(row: Mapping[str, Any], where: str) -> Draft:
         pairs,
         None,
         where,
+        "value",
         id=str(row.get("id") or field(row, "name", str, where)),
         statement=field(row, "problem" if "problem" in row else "description", str, where).strip(),
         starter="",
@@ -127,6 +147,7 @@ def _draft(
     pairs: Sequence[tuple[Any, Any]],
     name: Any,
     where: str,
+    compare: str,
     *,
     id: str,
     statement: str,
@@ -137,10 +158,11 @@ def _draft(
     if not pairs:
         raise InputError(f"{where}: the row must have 1 or more tests, not 0")
     if name is None:
-        cases = [Case(_text(inputs, where), _text(expected, where), compare="text") for inputs, expected in pairs]
-        return Draft(id, statement, tuple(map(Check, cases)), starter=starter, solution=solution)
+        text = "text" if compare == "value" else f"{compare}_text"
+        cases = [Case(_text(inputs, where), _text(expected, where), compare=text) for inputs, expected in pairs]
+        return Draft(id, statement, tuple(map(Check, cases)), starter=starter, setup=IMPORTS, solution=solution)
     entry = f"Solution.{name}" if "class Solution" in (starter or solution or "") else str(name)
-    checks = tuple(Check(Case(inputs, expected)) for inputs, expected in pairs)
+    checks = tuple(Check(Case(inputs, expected, compare=compare)) for inputs, expected in pairs)
     return Draft(id, statement, checks, entry=entry, starter=starter, setup=IMPORTS, solution=solution)
 
 

@@ -1,11 +1,12 @@
 """Rows of EvalPlus, MBPP+ and HumanEval+ (arXiv 2305.01210): inputs, and a solution that is run for the outputs.
 
-Of what EvalPlus accepts besides equality, this has: numbers within a tolerance, eight tasks whose results are sets,
-three that count only whether they matched, and any zero for `find_zero`. It does not have: any result at all for
-Mbpp/164 (are_equivalent), 0 for Mbpp/295 (sum_div), and another reading of Mbpp/558 (digit_distance_nums) and Mbpp/581
-(surface_Area). There only the result of the solution is right.
+Outputs are compared as EvalPlus does: by ``==``, and within a tolerance where floats are expected or the row has one.
+Some tasks accept more: eight compare sets, three only whether there was a match, `find_zero` takes any zero,
+`are_equivalent` (Mbpp/164) any result, `sum_div` (295) 0 too, `digit_distance_nums` (558) and `surface_Area` (581) the
+result of another reading of the task.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ SETS = frozenset(
         "Diff",
     ]
 )
+EITHER = "are_equivalent"  # its tests are wrong, so any result passes
 MATCHERS = ("check_str", "text_match_three", "text_starta_endb")
 MATCHER_WRAPPER = """\
 def {wrapper}(*args):
@@ -77,7 +79,8 @@ def _draft(
             arguments = restore(values)
         except (TypeError, ValueError, IndexError, AttributeError) as error:
             raise InputError(f"{where}: input {number} does not fit this task ({error})") from None
-        checks.append(Check(Case(arguments, None, None if wrapper else atol, _comparison(entry)), wrapper))
+        case = Case(arguments, None, None if wrapper else atol, _comparison(entry), _also(entry, arguments))
+        checks.append(Check(case, wrapper))
     return Draft(
         id=field(row, "task_id", str, where),
         statement=statement,
@@ -98,7 +101,23 @@ def _more(row: Mapping[str, Any], where: str) -> list[Any]:
 def _comparison(entry: str) -> str:
     if entry == "find_zero":
         return "zero"
-    return "set" if entry in SETS else "value"
+    if entry == EITHER:
+        return "anything"
+    return "set" if entry in SETS else "evalplus"
+
+
+def _also(entry: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Outputs that are accepted besides the solution's, where the task can be read in another way."""
+    if entry == "sum_div":
+        return (0,)
+    if entry == "surface_Area":  # the height is the distance of the apex from the base, not the slant height
+        edge, height = arguments
+        return (round(edge**2 + 2 * edge * math.sqrt((edge / 2) ** 2 + height**2)),)
+    if entry == "digit_distance_nums":  # digit by digit, from the right
+        one, other = map(str, arguments)
+        digits = max(len(one), len(other))
+        return (sum(abs(int(a) - int(b)) for a, b in zip(one.zfill(digits), other.zfill(digits), strict=True)),)
+    return ()
 
 
 def tolerance(expected: Any, atol: float | None) -> float | None:
