@@ -110,6 +110,8 @@ def test_rows_are_read_from_files(tmp_path):
         ({**toolrl_row("x"), "prompt": []}, "test.jsonl:1: the prompt must hold 1 or more messages, not 0"),
         (bfcl_row(question=[[], []]), "test.jsonl:1: question must hold one turn, not 2"),
         (bfcl_row(ground_truth=["density"]), "test.jsonl:1: item 0: ground_truth must be dict, not str"),
+        (bfcl_row(ground_truth=[{"density": ["mass"]}]), "test.jsonl:1: density must be dict, not list"),
+        (bfcl_row(ground_truth=[{"density": {"mass": 45}}]), "test.jsonl:1: mass must be list, not int"),
         (bfcl_row(ground_truth=[{"a": {}, "b": {}}]), "a call of ground_truth must name one tool, not 2"),
         (bfcl_row(function=[{"name": "f"}]), "test.jsonl:1: the field 'description' is missing; the row has name"),
         (

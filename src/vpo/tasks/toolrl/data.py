@@ -113,8 +113,8 @@ def from_bfcl(row: Mapping[str, Any], name: str, where: str) -> ToolProblem:
     for call in _nested(row, "ground_truth", where):
         if len(call) != 1:
             raise InputError(f"{where}: a call of ground_truth must name one tool, not {len(call)}")
-        ((called, arguments),) = call.items()
-        calls.append(_bfcl_call(called, arguments, schemas.get(called, {}), where))
+        (called,) = call
+        calls.append(_bfcl_call(called, field(call, called, dict, where), schemas.get(called, {}), where))
     turns = items(row, "question", list, where)
     if len(turns) != 1:
         raise InputError(f"{where}: question must hold one turn, not {len(turns)}")
