@@ -27,6 +27,7 @@ from vpo.util.retries import (
     retry_after_seconds,
 )
 
+NO_KEY = "none"  # sent where there is no key: the client insists on one
 CLOSE_TIMEOUT = 5.0  # seconds
 MAX_REPLY_BYTES = 16 * 2**20
 
@@ -106,11 +107,12 @@ class Client:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         self.endpoint = endpoint
-        self._key = (endpoint.key or os.environ.get("OPENAI_API_KEY", "")).strip()
+        key = (endpoint.key or os.environ.get("OPENAI_API_KEY", "")).strip()
+        self._key = "" if key == NO_KEY else key
         self.slots = asyncio.Semaphore(endpoint.concurrent)
         self._openai = AsyncOpenAI(
             base_url=endpoint.address,
-            api_key=self._key or "none",
+            api_key=self._key or NO_KEY,
             timeout=endpoint.timeout,
             max_retries=0,
             default_headers={"Accept-Encoding": "identity"},  # no small reply that decompresses into a large one

@@ -127,6 +127,7 @@ class EvaluationProcess:
         )
         theirs.close()
         self._pipe = Connection(ours.detach())
-        self._pipe.send((self.config.evaluator, self.config.llm.evaluator_models, self.config.prompt))
+        models = self.config.llm.evaluator_models if self.config.evaluator.use_llm_feedback else []
+        self._pipe.send((self.config.evaluator, models, self.config.prompt))
         self._pipe.send((self.file, self.suffix))
         return self._pipe

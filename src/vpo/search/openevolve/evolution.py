@@ -49,7 +49,7 @@ from vpo.search.openevolve.variation import LostChildError, check_length, rewrit
 from vpo.search.scorer import MISSING
 from vpo.tasks import Task
 from vpo.tasks.answers import parse
-from vpo.util.errors import InputError
+from vpo.util.errors import InputError, one_line
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,11 @@ class SetEvolution:
         self.answers, self.task, self.until = as_integer(answers, "answers", 1), task, until
         self.config, self.output = copy.deepcopy(config), Path(output)
         use_endpoints(self.config.llm)
-        self._openevolve = OpenEvolve(str(program), str(evaluator), self.config, str(output))
+        try:
+            self._openevolve = OpenEvolve(str(program), str(evaluator), self.config, str(output))
+        except Exception as error:  # whatever the code of the evaluator raises, or a file that is not there
+            message = f"{type(error).__name__}: {one_line(error)}"
+            raise InputError(f"OpenEvolve cannot set up {program} with {evaluator}: {message}") from error
         self.population = Population(self._openevolve, self.config, self.output)
         self.database = self.population.database
         self.lost: Counter[str] = Counter()
