@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vpo.cli.main import parser
+from vpo.cli.main import main, parser
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -106,3 +106,25 @@ def test_a_documented_command_parses(line):
         return
     words = shlex.split(line, comments=True)[1:]
     parser().parse_args(words[: words.index("|")] if "|" in words else words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("tasks show maze --set size=7 --set size=9", "set must give each name once, and gives 'size' twice: 7 and 9"),
+        (
+            "eval m --task math --set data=a --data b",
+            "set must give each name once, and gives 'data' twice: 'a' and 'b'",
+        ),
+        ("train maze --method-set answers=2 --answers 3", "method_set must give each name once, and gives 'answers'"),
+        (
+            "train maze --trainer-set beta=0 --trainer-set beta=1",
+            "trainer_set must give each name once, and gives 'beta'",
+        ),
+        ("search embedded --task maze --budget tokens=9 --budget tokens=8", "budget must give each name once"),
+        ("search embedded --task maze --operators fresh=2,fresh", "operators must give each name once"),
+    ],
+)
+def test_a_setting_that_is_given_twice_is_refused(arguments, message, capsys):
+    assert main(shlex.split(arguments)) == 2
+    assert message in capsys.readouterr().err

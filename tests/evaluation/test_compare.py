@@ -117,6 +117,13 @@ def test_a_broken_evaluation_is_one_line(runs, text, tmp_path, capsys):
     assert capsys.readouterr().err.startswith(f"vpo: error: {tmp_path / 'grpo' / FACTS}: ")
 
 
+def test_a_task_that_cannot_be_made_is_named(tmp_path, capsys):
+    gone = make_evaluation(tmp_path / "gone", 0, 1, task=str(tmp_path / "gone.py"))
+    assert main(["compare", gone, "--out", str(tmp_path / "out")]) == 0
+    message = f"no share of the oracle and no pictures, since task {tmp_path}/gone.py cannot be made: no such file"
+    assert message in capsys.readouterr().out
+
+
 def test_other_rewards_are_named(tmp_path, capsys):
     scorings = [{"scorers": [{"calibration": {"range": [0, high]}}]} for high in (4.0, 4.0, 8.0)]
     runs = [make_evaluation(tmp_path / f"r{n}", n, 1, scoring=each) for n, each in enumerate(scorings)]

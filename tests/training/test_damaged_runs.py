@@ -10,6 +10,7 @@ pytest.importorskip("trl")
 
 from tests.damaged import answer, check, damages
 from tests.training.trained import SMALL, assert_same, result, stop_after
+from vpo.training import runs
 from vpo.training.train import resume, train
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -55,3 +56,16 @@ def test_damaged_logs_are_named_and_the_training_is_not_affected(made, name, tmp
         assert f"vpo: warning: {path}" in resumed.error
         one, other = result(tmp_path / "run"), result(Path(made / "ended"))
         assert_same((one[0], *other[1:]), other)  # the weights
+
+
+def test_a_damaged_command_of_verl_is_named(tmp_path, capsys):
+    run = runs.create(tmp_path / "run", replace(SMALL, engine="verl"))
+    run.note({"command": "vpo train maze --engine verl", "code": 0})
+    path = run.folder / "verl" / "command.sh"
+    path.parent.mkdir()
+    path.write_text("/usr/bin/python3 -m verl.trainer.main_ppo a=1 'b= 2'\n")
+    whole = answer(["train", "--resume", run.folder], capsys)
+    assert whole.code == 0
+    for damaged in damages(path.read_bytes()).values():
+        path.unlink(missing_ok=True) if damaged is None else path.write_bytes(damaged)
+        check(answer(["train", "--resume", run.folder], capsys), None, path)

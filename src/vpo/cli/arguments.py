@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vpo.cli.fields import Options, integers
@@ -182,14 +183,25 @@ def task_flags(task: str) -> list[str]:
 
 def task_settings(options: argparse.Namespace) -> dict[str, Any]:
     """The settings of the task: `--set` and `--data`."""
-    settings = dict(getattr(options, "set", ()))
-    return {**settings, "data": options.data} if "data" in options else settings
+    data = [("data", options.data)] if "data" in options else []
+    return distinct([*getattr(options, "set", ()), *data], "set")
 
 
 def method_settings(options: argparse.Namespace) -> dict[str, Any]:
     """The settings of the method: `--method-set` and `--answers`."""
-    settings = dict(getattr(options, "method_set", ()))
-    return {**settings, "answers": options.answers} if "answers" in options else settings
+    answers = [("answers", options.answers)] if "answers" in options else []
+    return distinct([*getattr(options, "method_set", ()), *answers], "method_set")
+
+
+def distinct(pairs: Iterable[tuple[str, Any]], option: str) -> dict[str, Any]:
+    """Values by name; refuses a name that is given twice, since one of the values would be dropped."""
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            twice = f"{values[name]!r} and {value!r}"
+            raise InputError(f"{option} must give each name once, and gives {name!r} twice: {twice}")
+        values[name] = value
+    return values
 
 
 def task_of(options: argparse.Namespace) -> "Task[Any]":

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     """Compare runs, draw, and print the table and where the page and the pictures are."""
     from vpo.evaluation.compare import compare
     from vpo.evaluation.comparison_text import comparison_data, comparison_text, short_names
-    from vpo.evaluation.eval_folder import oracle_of, read_all, scoring_notes
+    from vpo.evaluation.eval_folder import oracle_of, read_all, scoring_notes, task_notes
     from vpo.evaluation.stated_targets import shared_target
     from vpo.report.curves import curves_of, draw_curves
     from vpo.report.page import write_page
@@ -49,7 +49,9 @@ def run(options: argparse.Namespace) -> int:
     target, notes = (given, []) if given else shared_target(evaluations)
     oracle = oracle_of(evaluations, target)
     comparison = compare([each.pool for each in evaluations], target=target, ks=options.k, oracle=oracle)
-    comparison = replace(comparison, notes=(*notes, *scoring_notes(evaluations), *comparison.notes))
+    comparison = replace(
+        comparison, notes=(*notes, *task_notes(evaluations), *scoring_notes(evaluations), *comparison.notes)
+    )
     names = short_names(comparison)
     curves = curves_of(comparison)
     groups = [[each] for each in evaluations]

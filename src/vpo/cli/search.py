@@ -13,6 +13,7 @@ from vpo.cli.arguments import (
     add_task_option,
     add_task_settings,
     assignment,
+    distinct,
     task_name,
     task_settings,
 )
@@ -158,7 +159,9 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         **given_fields(options, SearchConfig),
         "task": task_name(options),
         "task_settings": task_settings(options),
-        "budget": {name: as_integer(most, f"budget of {name}", 1) for name, most in options.budget},
+        "budget": {
+            name: as_integer(most, f"budget of {name}", 1) for name, most in distinct(options.budget, "budget").items()
+        },
         "targets": tuple(options.target),
         "conditions": tuple(options.goal),
         "rewards": tuple(options.reward),
@@ -203,9 +206,10 @@ def _shares(text: str) -> dict[str, float]:
     """Read NAME=SHARE,…; a name alone has the share 1."""
     parts = [part.partition("=") for part in text.split(",")]
     try:
-        return {name.strip(): float(share) if equals else 1.0 for name, equals, share in parts}
+        shares = [(name.strip(), float(share) if equals else 1.0) for name, equals, share in parts]
     except ValueError:
         raise InputError(f"operators must be written NAME=SHARE,…, not {text!r}") from None
+    return distinct(shares, "operators")
 
 
 def _text(page: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from vpo.cli.arguments import (
     add_target,
     add_task,
     add_task_settings,
+    distinct,
     method_settings,
     target_of,
     task_name,
@@ -143,7 +144,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     tables = {
         "task_settings": {**task_settings(options), **_named(options, "prompts", "rewards")},
         "method_settings": method_settings(options),
-        "trainer": dict(getattr(options, "trainer_set", ())),
+        "trainer": distinct(getattr(options, "trainer_set", ()), "trainer_set"),
     }
     merged = {table: {**settings.get(table, {}), **values} for table, values in tables.items()}
     return {**settings, **given, **merged}

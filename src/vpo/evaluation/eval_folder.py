@@ -127,6 +127,20 @@ def task_of(evaluation: Evaluation) -> Task[Any] | None:
         return None
 
 
+def task_notes(evaluations: Sequence[Evaluation]) -> list[str]:
+    """A note for each task that can no longer be made, though its oracle or its pictures would be shown."""
+    known = {str(each.facts["task"]): each for each in evaluations if "task" in each.facts}
+    notes = []
+    for name, evaluation in known.items():
+        try:
+            task = find(name)
+            if task.best is not Task.best or task.scene is not Task.scene:
+                get(name, **evaluation.facts["task_settings"])
+        except InputError as error:
+            notes.append(f"no share of the oracle and no pictures, since task {name} cannot be made: {error}")
+    return notes
+
+
 def scoring_notes(evaluations: Sequence[Evaluation]) -> list[str]:
     """A note for each evaluation whose scores were made differently from those of the first that records how."""
     recorded = [each for each in evaluations if "scoring" in each.facts]
