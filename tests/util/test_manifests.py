@@ -80,5 +80,5 @@ def test_a_manifest_is_fast_enough_for_large_models(tmp_path):
     (tmp_path / "weights").write_bytes(os.urandom(1 << 20) * 64)
     start = time.process_time()
     write_manifest(tmp_path, "whole", {})
-    assert time.process_time() - start < 3  # 0.04 s at 1.7 GB/s
+    assert time.process_time() - start < 3  # 0.04 s at 1.5 GB/s
     assert json.loads((tmp_path / "whole").read_text())["files"]["weights"]["size"] == 64 << 20

@@ -116,7 +116,7 @@ class Run(RunFolder):
         damaged: dict[str, str] = {}
         for step, path in sorted(self._checkpoints(), reverse=True):
             if not (damage := _damage(path, step)):
-                expected = manifest_facts(path, COMPLETE)["run"]
+                expected = manifest_facts(path, COMPLETE).get("run", {})
                 changed = [name for name in expected if _changed(self.folder / name, expected[name])]
                 return ResumePoint(step, path, damaged, tuple(changed))
             damaged[path.name] = damage
