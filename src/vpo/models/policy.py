@@ -7,6 +7,7 @@ from typing import Any
 
 from vpo.models.model_files import check_model_files
 from vpo.util.errors import InputError, one_line
+from vpo.util.hub import loading_options
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,12 @@ def load(path: str, *, precision: str | None = None) -> Policy:
         check_model_files(folder)
     elif path.startswith((".", "/", "~")) or path.count("/") > 1:  # no name on the hub
         raise InputError(f"{path}: no such folder")
+    options = loading_options(path)
     on_gpu = torch.cuda.is_available()
     precision = precision or ("bfloat16" if on_gpu else "float32")
     try:
         model, loading = AutoModelForCausalLM.from_pretrained(
-            path, dtype=getattr(torch, precision), output_loading_info=True
+            path, dtype=getattr(torch, precision), output_loading_info=True, **options
         )
     except Exception as error:  # of the hub, of files, of Rust code that has no type for its errors
         raise _not_loaded(path, error) from None
@@ -58,8 +60,9 @@ def load_tokenizer(path: str) -> Any:
     """Load the tokenizer of a model, refusing one that cannot render prompts."""
     from transformers import AutoTokenizer
 
+    options = loading_options(path)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
+        tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left", **options)
     except Exception as error:  # as for the model
         raise _not_loaded(path, error) from None
     _check_template(tokenizer, path)

@@ -9,6 +9,7 @@ from typing import Any
 from vpo.core.checks import as_integer
 from vpo.util.batches import batches_by_length
 from vpo.util.errors import InputError, one_line
+from vpo.util.hub import loading_options
 from vpo.util.packages import check_installed
 
 PRECISIONS = ("float32", "bfloat16", "float16")
@@ -60,7 +61,7 @@ class ScoringModel:
             raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
         if path.startswith((".", "/", "~")) and not Path(path).is_dir():
             raise InputError(f"no such folder: {path} (a model)")
-        options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+        options: dict[str, Any] = {"trust_remote_code": trust_remote_code, **loading_options(path)}
         try:
             self.tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
             options |= {"dtype": getattr(torch, self.precision), "output_loading_info": True}
