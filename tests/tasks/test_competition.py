@@ -16,6 +16,7 @@ HENDRYCKS = {
 }
 MATH_500 = {**HENDRYCKS, "answer": r"\frac{1}{2}", "subject": "Prealgebra", "unique_id": "test/prealgebra/1.json"}
 AIME = {"ID": "2024-I-1", "Problem": "Find n.", "Solution": "It is 73, clearly.", "Answer": 73}
+AMC = {"id": 0, "problem": "Find m + n.", "answer": 142.0, "url": "https://example.com"}
 AIME_25 = {"problem": "Find n.", "answer": "073", "id": "0"}
 
 
@@ -32,6 +33,8 @@ def task_of(tmp_path, rows, name="test.jsonl", **settings):
         (MATH_500, "test/prealgebra/1.json", r"\frac{1}{2}", HENDRYCKS["solution"]),
         (AIME, "2024-I-1", "73", r"\boxed{73}"),
         (AIME_25, "0", "073", r"\boxed{073}"),
+        (AMC, "0", "142", r"\boxed{142}"),
+        ({**AMC, "answer": 0.5}, "0", "0.5", r"\boxed{0.5}"),
     ],
 )
 def test_rows_as_published(tmp_path, row, name, answer, gold):
@@ -87,6 +90,9 @@ def test_answers_that_look_alike_are_the_same():
     task = CompetitionTask()
     assert task.normal_form(r"\boxed{73}") == task.normal_form("#### 73.0") == task.normal_form("73")
     assert task.normal_form(r"\boxed{x + 1}") == task.normal_form(r"so \boxed{x+1}")
+    assert task.normal_form(r"\boxed{\dfrac{x}{2}}") == task.normal_form(r"\boxed{\frac{x}{2}}")
+    assert task.normal_form(r"\boxed{\textbf{(073)}}") == task.normal_form("73")
+    assert task.normal_form(r"\boxed{3xy}") != task.normal_form("3")
     assert task.normal_form("two\nlines") is None
 
 
@@ -102,6 +108,7 @@ def test_aime_has_one_split_whatever_its_file_is_called(tmp_path):
     [
         ({"problem": "p", "solution": "none"}, {}, r"test.jsonl:1: a row must have an answer, or a solution with one"),
         ({"problem": "p", "answer": "1000"}, {"source": "aime"}, "must be an integer in 0..999, not '1000'"),
+        ({**AMC, "answer": float("inf")}, {}, "test.jsonl:1: an answer must be a finite number, not inf"),
         ({"answer": "1"}, {}, "the field 'problem' is missing; the row has answer"),
         (AIME, {"source": "amie"}, "source 'amie' is not known: did you mean 'aime'?"),
     ],

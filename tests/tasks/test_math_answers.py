@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vpo.tasks.math import checker
-from vpo.tasks.math.answers import boxes, compare_plain, final_answer, one_box, plain_number
+from vpo.tasks.math.answers import boxes, final_answer, one_box
 from vpo.tasks.math.checker import Checker, equal_all
+from vpo.tasks.math.plain import compare_plain, plain_number
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,12 @@ def test_unclosed_boxes_take_linear_time():
         *(("20%", 20), (r"20\%", 20), ("18 eggs", 18), (r"18\text{ dollars}", 18), (".5", Fraction(1, 2)), ("007", 7)),
         *(("18 or twenty", None), ("18 million", None), ("18 20", None), ("1,23", None), ("3/4", None), ("１８", None)),
         *(("two", None), ("", None), ("1e5", None), ("9" * 16, None), ("18 and more", None)),
+        *(("3xy", None), ("2ab", None), ("12m", None), ("3 xy", None), ("3 abc", None), ("3abc", None), ("3 ln", None)),
+        *(("3 squared", None), (r"3\text{ squared}", None), ("3 thirds", None), ("3 factorial", None), ("3 pi", None)),
+        *(("5cm", 5), ("5 km", 5), (r"5\text{ m}", 5), (r"5\mathrm{cm}^2", 5), ("5 cm^{3}", 5), ("5 m²", None)),
+        *(("60 miles per hour", 60), ("12 square feet", 12), ("(073)", 73), (r"\textbf{(073)}", 73), ("9€", 9)),
+        *((r"\mathrm{73}.", 73), (r"11,\! 111", 11_111), ("28 percent", 28), ("3 gyms", 3), ("(1)(2)", None)),
+        *(("5^2", None), ("5²", None), ("5^{2}", None), ("5!", None), (r"5\mathrm{i}", None), ("5 cm²", 5)),
     ],
 )
 def test_plain_numbers(text, value):
@@ -71,6 +78,30 @@ def test_plain_numbers(text, value):
         *(("18", "18.0", True), ("18", "19", False), ("18", "$18", True), ("18", "１８", False)),
         *((r"\frac12", r"\frac 12", True), (r"\text{Evelyn}", "evelyn", True), (r"\text{Evelyn}", "nylevE", False)),
         *(("even", r"\text{odd}", False), (r"\frac12", "0.5", None), ("18", "9*2", None), ("x", "y", None)),
+        *(("3xy", "3", False), ("3", "3xy", False), ("3", "3 squared", False), ("3", r"3\text{ cubed}", False)),
+        *(("073", r"\textbf{(073)}", True), ("73", r"\textbf{074}", False), (r"\mathrm{Evelyn}", "Evelyn", True)),
+        *((r"\text{Evelyn}", r"\mathrm{Evelyn}", True), ("Evelyn", r"\textbf{Debra}", False), ("1", "1,1", False)),
+        *(
+            ("18", r"\{18\}", False),
+            ("18", r"\left\{18\right\}", False),
+            ("18", "[18]", False),
+            ("1", "1 and 1", False),
+        ),
+        *(("1", r"1\text{ or }1", False), ("1", "1;1", False), ("1", "x=1, x=1", False), ("1,1", "1", False)),
+        *(("1,2", "2,1", None), ("3,-3", r"\pm 3", None), (r"\pm 3", "3,-3", None), ("(1,2)", "1,2", None)),
+        *(
+            ("50\\%", "0.5", True),
+            ("0.5", "50%", True),
+            ("50\\%", "50", True),
+            ("50", "0.5", False),
+            ("5%", "50%", False),
+        ),
+        *(
+            ("0 < x < 1", "(0,1)", None),
+            ("(p,q)=(3,2)", "(3,2)", None),
+            ("x=1", r"\{1\}", False),
+            ("1,000", "1000", True),
+        ),
     ],
 )
 def test_plain_answers_are_compared(gold, answer, equal):
@@ -104,6 +135,21 @@ DIFFERENT = [
     *(r"18 \cup 20", "__import__('os').getpid()", r"\mathrm{system('true')}", "\x00", "18\x00", r"\boxed{", "}" * 50),
     *("18 @ 20", "20 @ 18", r"\frac{ 18", r"\begin 18", "# 18", "18 ~~ 20", r"\nothing{18", "^18", "18^", "_18"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "equal"),
+    [
+        *(("5t", "5", False), ("5", "5t", False), ("x+2t", "x+2", False), ("x+2m", "2m+x", True), ("2ab", "2ba", True)),
+        *((r"\frac{2}{3}ab", r"\frac23", False), (r"\frac13", r"\frac13 meters", True), ("12m", "12", False)),
+        *(("1,1,2", "1,2,1", True), ("1,1,2", "1,2,2", False), ("1,1", r"1,\frac22", True), ("1,1", "1,2", False)),
+        *((r"\frac12", r"\textbf{\dfrac{1}{2}}", True), (r"\frac12", r"\text{\dfrac{1}{3}}", False)),
+        *((r"-\frac{5}{3}.", r"-\dfrac53", True), ("3,-3", r"\pm 3", True), (r"\{1,2\}", "2,1", True)),
+    ],
+)
+def test_letters_lists_and_fonts_reach_the_checker_as_they_are_meant(gold, answer, equal):
+    pytest.importorskip("math_verify")
+    assert equal_all([(gold, answer)]) == [equal]
 
 
 def test_the_checker_knows_what_is_equal(checks):

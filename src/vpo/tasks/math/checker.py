@@ -19,7 +19,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, cast
 
-from vpo.tasks.math.answers import compare_plain, final_answer
+from vpo.tasks.math.answers import final_answer
+from vpo.tasks.math.plain import compare_plain, for_algebra, repeated_lists
 from vpo.util.packages import check_installed
 
 LIMIT = 5.0  # seconds for a comparison, which takes milliseconds
@@ -35,10 +36,29 @@ def require_math_verify(task: str) -> None:
 def equal_all(pairs: Sequence[tuple[str, str | None]]) -> list[bool | None]:
     """Whether each answer equals its gold answer; False for a missing answer, None where it is unknown."""
     equal = {pair: False if pair[1] is None else compare_plain(pair[0], pair[1]) for pair in pairs}
-    open_pairs = [(gold, answer) for (gold, answer), known in equal.items() if known is None and answer is not None]
-    if open_pairs:
-        equal.update(zip(open_pairs, _shared(os.getpid()).equal(open_pairs), strict=True))
+    algebra = [(gold, answer) for (gold, answer), known in equal.items() if known is None and answer is not None]
+    for pair in algebra.copy():
+        if (lists := repeated_lists(*pair)) is not None:
+            equal[pair] = _equal_lists(*lists)
+            algebra.remove(pair)
+    if algebra:
+        texts = [(for_algebra(gold), for_algebra(answer)) for gold, answer in algebra]
+        equal.update(zip(algebra, _shared(os.getpid()).equal(texts), strict=True))
     return [equal[pair] for pair in pairs]
+
+
+def _equal_lists(golds: Sequence[str], answers: Sequence[str]) -> bool | None:
+    """Whether two lists of one length have the same elements as often, in any order."""
+    equal = iter(equal_all([(gold, answer) for gold in golds for answer in answers]))
+    unused, unknown = list(range(len(answers))), False
+    for _ in golds:
+        row = [next(equal) for _ in answers]
+        unknown |= None in row
+        same = next((index for index in unused if row[index]), None)
+        if same is None:
+            return None if unknown else False
+        unused.remove(same)
+    return True
 
 
 def grade_final_answers(golds: Sequence[str], answers: Sequence[str | None]) -> list[tuple[str | None, bool | None]]:

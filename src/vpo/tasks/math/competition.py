@@ -1,13 +1,16 @@
 r"""math: competition problems of MATH (arXiv 2103.03874) and AIME: the answer, in one box, and brevity."""
 
+import math
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, read_data, take, unique
-from vpo.tasks.math.answers import boxes, final_answer, one_box, plain_number
+from vpo.tasks.math.answers import boxes, final_answer, one_box
 from vpo.tasks.math.checker import grade_final_answers, require_math_verify
 from vpo.tasks.math.gsm8k import brevity
+from vpo.tasks.math.plain import plain_number, unstyled
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError, nearest
 
@@ -27,6 +30,7 @@ SOURCES = {
         hub_splits={"test": "train"},
     ),
 }
+_FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 FORM = r"Reason step by step, and put the final answer into one \boxed{}."
 
 
@@ -108,9 +112,12 @@ class CompetitionTask(Task[CompetitionProblem]):
         return bool(vector[0] >= 1)
 
     def normal_form(self, answer: str) -> Hashable:
-        """The final answer, without white space."""
+        r"""The final answer, without white space and font; ``\dfrac`` is ``\frac``."""
         final = final_answer(answer)
-        return None if final is None else str(plain_number(final) or "".join(final.split()))
+        if final is None:
+            return None
+        number = plain_number(final)
+        return "".join(_FRACTION.sub(r"\\frac", unstyled(final)).split()) if number is None else str(number)
 
     def gold(self, problem: CompetitionProblem) -> str:
         """The gold solution, or the answer in a box."""
@@ -134,7 +141,7 @@ def _problem(row: Mapping[str, Any], name: str, where: str) -> CompetitionProble
     row_id = next((row[key] for key in ("unique_id", "id") if row.get(key) is not None), name)
     solution = field(row, "solution", str, where).strip() if row.get("solution") else None
     if row.get("answer") is not None:
-        answer = str(field(row, "answer", (str, int), where)).strip()
+        answer = _answer_text(field(row, "answer", (str, int, float), where), where)
     else:
         answer = max(boxes(solution or ""), default=(0, ""))[1]
     if not answer:
@@ -142,6 +149,15 @@ def _problem(row: Mapping[str, Any], name: str, where: str) -> CompetitionProble
     # A solution without a box is no gold answer.
     gold = solution if solution and boxes(solution) else None
     return CompetitionProblem(str(row_id), field(row, "problem", str, where), answer, gold)
+
+
+def _answer_text(answer: str | float, where: str) -> str:
+    """AMC's answers are floating-point numbers, mostly whole ones: 142.0."""
+    if isinstance(answer, float):
+        if not math.isfinite(answer):
+            raise InputError(f"{where}: an answer must be a finite number, not {answer}")
+        answer = int(answer) if answer.is_integer() else answer
+    return str(answer).strip()
 
 
 def _check_aime(problems: Sequence[CompetitionProblem]) -> None:

@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, read_data, take, unique
-from vpo.tasks.math.answers import final_answer, plain_number
+from vpo.tasks.math.answers import final_answer
 from vpo.tasks.math.checker import grade_final_answers, require_math_verify
 from vpo.tasks.math.equations import ANNOTATION, Equation, equations
+from vpo.tasks.math.plain import plain_number
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 
