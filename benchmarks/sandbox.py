@@ -126,6 +126,7 @@ def figures(path: str, programs_in_a_row: int) -> list[tuple[str, float, str]]:
     grown, children, files = leaks(programs_in_a_row)
     return [
         ("tests a second", tests / ours, ""),
+        ("programs a second, of one test each", alone, ""),
         ("times those of a new sandbox for each test", tests / ours / alone, "at least 10"),
         ("times as long as unprotected in one process", ours / plain, "at most 3"),
         ("of that kept where one program in ten loops, beyond its limit", share_beside_loops(jobs), "at least 0.5"),

@@ -15,17 +15,35 @@ import pytest
 
 from tests.sandbox.harmless import LIMITS, reasons
 from tests.sandbox.world import processes_with
-from vpo.sandbox import ISOLATIONS, Case, Limits, Program, Sandbox, Status, judging, processes, unavailable_reason
-from vpo.sandbox.isolation import ENVIRONMENT, Unisolated
+from vpo.sandbox import (
+    ISOLATIONS,
+    Case,
+    Limits,
+    Program,
+    Sandbox,
+    Status,
+    isolation,
+    judging,
+    processes,
+    unavailable_reason,
+)
+from vpo.sandbox.isolation import ENVIRONMENT, NAMESPACES, Bubblewrap
 from vpo.sandbox.judging import Job, judge
+from vpo.sandbox.zygote import Zygote
 
 SLOW_SECOND = "import time\ndef f(x):\n    time.sleep(0.4 * (x == 1))\n    return x\n"
 PR_SET_CHILD_SUBREAPER = 36  # of linux/prctl.h
 
 
-def judged_here(box, program, cases):
+@pytest.fixture(scope="module")
+def zygote():
+    with Zygote() as zygote:
+        yield zygote
+
+
+def judged_here(box, program, cases, zygote):
     """The verdicts of a program that is trusted, judged in this process."""
-    return [result.verdict for result in judge(Job(program, cases, box.limits, box.isolation))]
+    return [result.verdict for result in judge(Job(program, cases, box.limits, box.isolation), zygote)]
 
 
 def at_second_test(monkeypatch, do):
@@ -35,25 +53,26 @@ def at_second_test(monkeypatch, do):
     def send(sandboxed, number, data):
         sent = real(sandboxed, number, data)
         if number == 1:
-            do(sandboxed.process)
+            do(sandboxed)
         return sent
 
     monkeypatch.setattr(processes.SandboxedProcess, "_send", send)
 
 
 @pytest.mark.parametrize(("kills", "status"), [(1, "passed"), (9, "infrastructure error")])
-def test_a_killed_sandbox_is_started_again(box, monkeypatch, kills, status):
+def test_a_killed_sandbox_is_started_again(box, zygote, monkeypatch, kills, status):
     if box.isolation.name == "none":
         pytest.skip("as under Landlock")
     begun = []
 
-    def kill(process):
-        begun.append(process)
+    def kill(sandboxed):
+        begun.append(sandboxed)
         if len(begun) <= kills:
-            process.send_signal(signal.SIGKILL)
+            spaces = sandboxed.namespaces
+            os.kill(spaces.process.pid if spaces else sandboxed.clock.pid, signal.SIGKILL)
 
     at_second_test(monkeypatch, kill)
-    verdicts = judged_here(box, Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(3)])
+    verdicts = judged_here(box, Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(3)], zygote)
     assert reasons(verdicts) == ["passed", status, status]
     assert len(begun) == min(kills + 1, judging.ATTEMPTS)
 
@@ -79,8 +98,8 @@ import os, sys
 from vpo.sandbox import *
 from vpo.sandbox.isolation import ENVIRONMENT
 ENVIRONMENT["{token}"] = "1"
-print("begins", flush=True)
 box = Sandbox(limits=Limits(test_seconds=20), isolation="{box.isolation.name}")
+print("begins", flush=True)
 box.grade(Program({source!r}, "f"), [Case((1,), 2)])
 """
     grader = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
@@ -97,7 +116,7 @@ box.grade(Program({source!r}, "f"), [Case((1,), 2)])
 
 
 @pytest.mark.parametrize("call", ["memfd_create", "open", "write"])
-def test_too_many_open_files_are_an_error_and_leak_nothing(box, monkeypatch, call):
+def test_too_many_open_files_are_an_error_and_leak_nothing(box, zygote, monkeypatch, call):
     number = 0
     real = getattr(os, call)
 
@@ -110,7 +129,7 @@ def test_too_many_open_files_are_an_error_and_leak_nothing(box, monkeypatch, cal
 
     before = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(processes.os, call, failing)
-    (verdict,) = judged_here(box, Program("def f(x): return x", "f"), [Case((1,), 1)])
+    (verdict,) = judged_here(box, Program("def f(x): return x", "f"), [Case((1,), 1)], zygote)
     monkeypatch.undo()
     assert verdict.status is Status.ERROR
     assert "too many open files" in verdict.detail
@@ -127,26 +146,57 @@ def test_many_programs_leave_nothing(box, monkeypatch):
     assert processes_with(token) == []
 
 
-def test_processor_time_used_up_is_no_infrastructure_error(box, monkeypatch):
+def test_processor_time_used_up_is_no_infrastructure_error(box, zygote, monkeypatch):
     monkeypatch.setattr(Limits, "processor_seconds", 1)
     source = "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\ndef f(x):\n    while True: pass\n"
     with Sandbox(
         limits=replace(LIMITS, test_seconds=9.0, seconds=9.0), isolation=box.isolation.name, unsafe=True
     ) as long:
-        (verdict,) = judged_here(long, Program(source, "f"), [Case((1,), 1)])
+        (verdict,) = judged_here(long, Program(source, "f"), [Case((1,), 1)], zygote)
     assert verdict.status is Status.FAILED
     assert verdict.reason in ("timeout", "memory")
 
 
-def test_a_program_has_no_capabilities(box, monkeypatch):
-    if box.isolation.name != "landlock":
-        pytest.skip("bubblewrap drops them itself; without isolation they stay")
+def test_a_program_has_no_capabilities(box, zygote, monkeypatch):
+    if box.isolation.name == "none":
+        pytest.skip("without isolation they stay")
     seen = []
-    at_second_test(monkeypatch, lambda process: seen.append(Path(f"/proc/{process.pid}/status").read_text()))
-    judged_here(box, Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(2)])
+    at_second_test(monkeypatch, lambda process: seen.append(Path(f"/proc/{process.clock.pid}/status").read_text()))
+    judged_here(box, Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(2)], zygote)
     facts = dict(line.split(":", 1) for line in seen[0].splitlines())
     assert int(facts["CapEff"], 16) == int(facts["CapPrm"], 16) == 0
     assert facts["Seccomp"].strip() == "2"
+    assert facts["NoNewPrivs"].strip() == "1"
+
+
+def test_a_program_in_namespaces_is_in_none_of_this_process(zygote, monkeypatch):
+    if problem := unavailable_reason(ISOLATIONS["bubblewrap"]):
+        pytest.skip(f"bubblewrap does not work here: {problem}")
+    seen = []
+
+    def look(sandboxed):
+        seen.append({name: os.stat(f"/proc/{sandboxed.clock.pid}/ns/{name}").st_ino for name in NAMESPACES})
+
+    at_second_test(monkeypatch, look)
+    with Sandbox(isolation="bubblewrap") as box:
+        judged_here(box, Program(SLOW_SECOND, "f"), [Case((x,), x) for x in range(2)], zygote)
+    assert all(seen[0][name] != os.stat(f"/proc/self/ns/{name}").st_ino for name in NAMESPACES)
+
+
+def test_a_program_has_only_its_own_files_open(box):
+    source = """
+import os
+def f(x):
+    kinds = []
+    for number in range(256):
+        try: kinds.append((os.fstat(number).st_mode >> 12, number < 3))
+        except OSError: pass
+    return kinds
+"""
+    character, socket, regular = 0o2, 0o14, 0o10
+    opened = [(character, True)] * 3 + [(socket, False), (regular, False), (character, False)]
+    (verdict,) = box.grade(Program(source, "f"), [Case((1,), opened, compare="set")])
+    assert verdict.passed, verdict
 
 
 def test_killed_programs_leave_no_zombies():
@@ -186,16 +236,16 @@ def children():
     return names
 
 
-class Orphaning(Unisolated):
-    """Starts a process that keeps the channel open, and is killed, as bwrap may be while it starts."""
+class Orphaning(Bubblewrap):
+    """Starts a process that keeps the connection open, and is killed, as bwrap may be while it starts."""
 
-    def command(self, channel, given, seccomp, limits):
+    def command(self, limits):
         return ["/bin/sh", "-c", "sleep 61.375 & kill -9 $$"]
 
 
-def test_processes_of_a_killed_start_are_ended_and_not_waited_for(monkeypatch):
-    monkeypatch.setattr(processes, "START_SECONDS", 600.0)
-    (result,) = judge(Job(Program("print()"), [Case("", "")], LIMITS, Orphaning()))
+def test_processes_of_a_killed_start_are_ended_and_not_waited_for(zygote, monkeypatch):
+    monkeypatch.setattr(isolation, "START_SECONDS", 600.0)
+    (result,) = judge(Job(Program("print()"), [Case("", "")], LIMITS, Orphaning()), zygote)
     assert result.verdict.status is Status.ERROR
     deadline = time.monotonic() + 30  # it is killed, and ends when it is scheduled
     while any(b"61.375" in _read(path) for path in Path("/proc").glob("[0-9]*/cmdline")):

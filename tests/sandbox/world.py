@@ -122,7 +122,10 @@ class World:
 
 
 def processes_with(token: str, seconds: float = 30.0) -> list[int]:
-    """Processes whose environment holds a token, after waiting for them to end: the kernel takes a while to."""
+    """Processes whose environment holds a token, after waiting for them to end: the kernel takes a while to.
+
+    The one that all others are forked from stays, and does not count.
+    """
     deadline = time.monotonic() + seconds
     while (processes := _with(token.encode())) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -133,7 +136,7 @@ def _with(token: bytes) -> list[int]:
     processes = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if token in (path / "environ").read_bytes():
+            if token in (path / "environ").read_bytes() and (path / "comm").read_text().strip() != "vpo-zygote":
                 processes.append(int(path.name))
         except OSError:  # it has ended, or belongs to another user
             pass

@@ -2,7 +2,7 @@
 
 Three kinds of processes: the caller (a trainer), which sends programs and gets verdicts of fixed size; a judge for each
 program, forked by a small server, which starts the sandbox, gives it one input at a time, and reads and compares what
-comes out; and the sandboxed program.
+comes out; and the sandboxed program, forked from an interpreter that has run nothing.
 
 What it covers:
 

@@ -23,7 +23,7 @@ from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from vpo.sandbox import frames
-from vpo.sandbox.isolation import PYTHON
+from vpo.sandbox.isolation import ENVIRONMENT, PYTHON
 from vpo.sandbox.judging import ATTEMPTS, Job, Result
 from vpo.sandbox.verdicts import Limits, Output, Status, Verdict
 
@@ -55,11 +55,12 @@ class _Server:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
+                message = kind + marshal.dumps(ENVIRONMENT)
                 try:
-                    socket.send_fds(self._running(), [kind], [theirs.fileno()])
+                    socket.send_fds(self._running(), [message], [theirs.fileno()])
                 except (BrokenPipeError, ConnectionResetError):
                     self.stop()
-                    socket.send_fds(self._running(), [kind], [theirs.fileno()])
+                    socket.send_fds(self._running(), [message], [theirs.fileno()])
         except BaseException:
             ours.close()
             raise
@@ -86,7 +87,7 @@ class _Server:
     def _running(self) -> socket.socket:
         with self.lock:
             if self.control is None:
-                control, theirs = socket.socketpair()
+                control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 with theirs:
                     package = str(Path(__file__).parent.parent)
                     command = [PYTHON, "-I", "-S", "-c", BOOTSTRAP, package, str(theirs.fileno()), str(os.getpid())]

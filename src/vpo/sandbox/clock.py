@@ -44,6 +44,10 @@ class ProcessClock:
         self.threads = len(states)
         self._last = now, processor
 
+    def finish(self, processor: float) -> None:
+        """Take in what a process that has ended used in all."""
+        self._processor = max(self._processor, processor)
+
     def begin(self) -> None:
         """Begin a test: what was slept since the last look is not charged."""
         self._last = time.monotonic(), self.processor()

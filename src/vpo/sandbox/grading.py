@@ -12,6 +12,7 @@ from vpo.sandbox.comparing import COMPARISONS
 from vpo.sandbox.isolation import ISOLATIONS, SAFE, Isolation
 from vpo.sandbox.judging import Job, encode, judge
 from vpo.sandbox.verdicts import Case, Limits, Output, Program, Verdict
+from vpo.sandbox.zygote import Zygote
 from vpo.util.errors import InputError
 
 
@@ -97,7 +98,8 @@ def unavailable_reason(isolation: Isolation) -> str:
     if problem := isolation.missing():
         return problem
     program = Program("def double(number):\n    return 2 * number\n", "double")
-    (result,) = judge(Job(program, [Case((21,), 42)], Limits(), isolation))
+    with Zygote() as zygote:
+        (result,) = judge(Job(program, [Case((21,), 42)], Limits(), isolation), zygote)
     return "" if result.verdict.passed else result.verdict.detail or "it does not run programs"
 
 

@@ -2,11 +2,15 @@
 
 import marshal
 import os
+import select
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any, ClassVar
@@ -25,7 +29,23 @@ SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 NOBODY = "65534"
 PRINTED_BEYOND = 1 << 20  # bytes that a test may print beyond its limit, so that it is seen to exceed it
+START_SECONDS = 30.0  # for bwrap to start: a machine may be busy
 END_SECONDS = 5.0  # for bwrap to exit after the process inside it
+CREDENTIALS = struct.Struct("3i")  # process, user, group: what the kernel says of a sender
+NAMESPACES = ("user", "cgroup", "ipc", "uts", "net", "pid", "mnt")  # in /proc/PID/ns; the first allows the others
+
+
+@dataclass(frozen=True)
+class Namespaces:
+    """Namespaces that a sandboxed process enters.
+
+    Attributes:
+        files: their descriptors, in the order in which they are entered.
+        process: what keeps them.
+    """
+
+    files: list[int]
+    process: "subprocess.Popen[bytes]"
 
 
 class Isolation(ABC):
@@ -39,35 +59,19 @@ class Isolation(ABC):
     def missing(self) -> str:
         """What this machine lacks for it; empty where it may work."""
 
-    @abstractmethod
-    def command(self, channel: int, given: int, seccomp: int, limits: Limits) -> list[str]:
-        """The command that starts a sandboxed process.
+    def namespaces(self, limits: Limits, errors: int, files: ExitStack) -> Namespaces | None:
+        """Make the namespaces of one program, if any.
 
         Args:
-            channel: the file descriptor of its connection to the judge.
-            given: one from which it reads the input of each test.
-            seccomp: one from which the seccomp filter is read.
             limits: of the program.
+            errors: the file that errors are written to.
+            files: ends them.
         """
+        return None
 
     def confinement(self) -> Any:
         """How the process confines itself before it runs the program: arguments of `landlock.confine`, or None."""
         return None
-
-    def killed_from_outside(self, code: int) -> bool:
-        """Whether a process that ended with this code was killed by something other than its program."""
-        return code == -SIGKILL
-
-    def end(self, process: "subprocess.Popen[bytes]") -> None:
-        """Kill a sandboxed process, and wait until nothing of it is left.
-
-        The whole process group is killed. If bwrap itself was killed while it started, the group also holds the process
-        that bwrap had begun and not yet tied to its own life, which would wait for bwrap forever.
-        """
-        if process.returncode is None:  # after that its id may belong to another process
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, SIGKILL)
-        process.wait()
 
     def request(self, program: Program, limits: Limits) -> bytes:
         """What is sent to a sandboxed process at its start: the program and its limits."""
@@ -90,38 +94,49 @@ class Bubblewrap(Isolation):
     install = "install bubblewrap (apt-get install bubblewrap, or your system's package of that name)"
     more_limits: ClassVar[dict[str, int]] = {"RLIMIT_NPROC": 64}
 
-    def killed_from_outside(self, code: int) -> bool:
-        """Whether bwrap itself was killed, which no signal from inside reaches."""
-        return code < 0
-
-    def end(self, process: "subprocess.Popen[bytes]") -> None:
-        """Kill the first process inside, with which all others end, and let bwrap reap it.
-
-        If bwrap were killed first, the process inside would be left to the first process of the machine, which in a
-        container may be one that reaps nothing.
-        """
-        if process.returncode is None:
-            with suppress(OSError, subprocess.TimeoutExpired):
-                children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-                for child in children:
-                    os.kill(int(child), SIGKILL)
-                if children:
-                    process.wait(timeout=END_SECONDS)
-        super().end(process)
-
     def missing(self) -> str:
         """The program bwrap, or the numbers of this machine's system calls."""
         if shutil.which("bwrap") is None:
             return "bwrap is not installed"
         return "" if supported() else "the system calls of this kind of machine are not known"
 
-    def command(self, channel: int, given: int, seccomp: int, limits: Limits) -> list[str]:
+    def namespaces(self, limits: Limits, errors: int, files: ExitStack) -> Namespaces | None:
+        """Let bwrap make them, for a process that does nothing; that of the program joins it."""
+        ours, theirs = socket.socketpair()
+        files.callback(ours.close)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        with theirs:
+            process = subprocess.Popen(
+                self.command(limits),
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=errors,
+                env=ENVIRONMENT,
+                cwd="/",
+                start_new_session=True,
+            )
+        files.callback(_end, process)
+        pid = _echo(ours, process)
+        entered = []
+        for name in NAMESPACES:
+            if not os.path.samefile(f"/proc/{pid}/ns/{name}", f"/proc/self/ns/{name}"):
+                entered.append(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC))
+                files.callback(os.close, entered[-1])
+        return Namespaces(entered, process)
+
+    def confinement(self) -> Any:
+        """The seccomp filter: files are a matter of the namespaces."""
+        return None, filter_program(own_limits=True)
+
+    def command(self, limits: Limits) -> list[str]:
         """bwrap with everything mounted that the program may see."""
+        cat = shutil.which("cat")
+        assert cat is not None
         return [
             *self._fixed(),
+            *("--ro-bind", os.path.realpath(cat), "/cat"),
             *("--size", str(limits.disk_mb << 20), "--tmpfs", "/tmp"),
-            *("--chdir", "/tmp", "--remount-ro", "/", "--seccomp", str(seccomp)),
-            *(PYTHON, *OPTIONS, "/inside", str(channel), str(given)),
+            *("--chdir", "/tmp", "--remount-ro", "/", "/cat"),
         ]
 
     def _fixed(self) -> list[str]:
@@ -140,7 +155,44 @@ class Bubblewrap(Isolation):
             words += ["--ro-bind", sys.base_prefix, sys.base_prefix]
         for path in DEVICES:
             words += ["--dev-bind", path, path]
-        return [*words, "--ro-bind", str(INSIDE), "/inside"]
+        return words
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End bwrap and all that is in its namespaces, and wait until nothing of it is left.
+
+    The first process inside is killed, with which all others end, and bwrap reaps it. If bwrap was killed while it
+    started, its process group also holds the process that it had begun and not yet tied to its own life.
+    """
+    if process.poll() is None:
+        with suppress(OSError, subprocess.TimeoutExpired):
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            for child in children:
+                os.kill(int(child), SIGKILL)
+            if children:
+                process.wait(timeout=END_SECONDS)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, SIGKILL)
+    process.wait()
+
+
+def _echo(connection: socket.socket, process: "subprocess.Popen[bytes]") -> int:
+    """Wait until the process inside answers, when everything is mounted; its id."""
+    ending = os.pidfd_open(process.pid)
+    try:
+        poll = select.poll()
+        poll.register(connection, select.POLLIN)
+        poll.register(ending, select.POLLIN)  # if bwrap is killed, what it has begun may keep the connection open
+        with suppress(BrokenPipeError):
+            connection.sendall(b"x")
+        if connection.fileno() not in dict(poll.poll(START_SECONDS * 1000)):
+            raise OSError("bwrap did not start")
+        data, messages, _, _ = connection.recvmsg(1, socket.CMSG_SPACE(CREDENTIALS.size))
+    finally:
+        os.close(ending)
+    if not data:
+        raise OSError("bwrap ended while it started")
+    return int(CREDENTIALS.unpack(messages[0][2])[0])
 
 
 class Unisolated(Isolation):
@@ -152,10 +204,6 @@ class Unisolated(Isolation):
     def missing(self) -> str:
         """Nothing: it works everywhere."""
         return ""
-
-    def command(self, channel: int, given: int, seccomp: int, limits: Limits) -> list[str]:
-        """Python itself."""
-        return [PYTHON, *OPTIONS, str(INSIDE), str(channel), str(given)]
 
 
 class Landlock(Unisolated):
@@ -173,7 +221,7 @@ class Landlock(Unisolated):
     def confinement(self) -> Any:
         """The folders that may be read, the devices, and the seccomp filter."""
         readable = [path for path in (*SYSTEM, sys.base_prefix) if os.path.exists(path)]
-        return readable, list(DEVICES), filter_program(before_start=False)
+        return (readable, list(DEVICES)), filter_program(own_limits=False)
 
 
 ISOLATIONS: dict[str, Isolation] = {each.name: each for each in (Bubblewrap(), Landlock(), Unisolated())}

@@ -10,16 +10,17 @@ import marshal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from vpo.sandbox.budget import OverBudgetError
 from vpo.sandbox.comparing import agrees
 from vpo.sandbox.inside.values import UnpackError, pack, unpack
-from vpo.sandbox.isolation import ENVIRONMENT, Isolation
+from vpo.sandbox.isolation import Isolation
 from vpo.sandbox.processes import SandboxedProcess, StartError, TimeLeft
 from vpo.sandbox.verdicts import Case, Limits, Program, Status, Verdict, printable
+from vpo.sandbox.zygote import Zygote
 
 ATTEMPTS = 3  # of a start that fails, or of a process that is killed from outside
 PAUSE = 0.2  # seconds before the second attempt, then twice as long: a limit of the user's may be reached
@@ -48,7 +49,6 @@ class Job:
         first: index of the first case to judge.
         spent: seconds that the program was charged for in the cases before it.
         parsed: whether the source is read here, so that one that is not Python need not be started.
-        environment: of the sandboxed processes.
     """
 
     program: Program
@@ -59,7 +59,6 @@ class Job:
     first: int = 0
     spent: float = 0.0
     parsed: bool = True
-    environment: dict[str, str] = field(default_factory=lambda: dict(ENVIRONMENT))
 
 
 @dataclass(frozen=True)
@@ -85,11 +84,14 @@ def no_budget(seconds: float, megabytes: int) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def judge(job: Job, budget: Budget = no_budget, before_reading: Callable[[], None] = lambda: None) -> Iterator[Result]:
+def judge(
+    job: Job, zygote: Zygote, budget: Budget = no_budget, before_reading: Callable[[], None] = lambda: None
+) -> Iterator[Result]:
     """Yield the result of each case. The program is started again after a test that it did not survive.
 
     Args:
         job: the program and its cases.
+        zygote: the process that the program's is forked from.
         budget: limits what a block uses: seconds of processor time, megabytes of further memory.
         before_reading: called before an output is read that may end the process.
     """
@@ -102,7 +104,7 @@ def judge(job: Job, budget: Budget = no_budget, before_reading: Callable[[], Non
         try:
             again = starts > 0 or job.spent > 0
             starts += 1
-            with SandboxedProcess(job.program, job.limits, job.isolation, again) as process:
+            with SandboxedProcess(job.program, job.limits, job.isolation, zygote, again) as process:
                 while process.alive and index < len(job.cases):
                     if spent >= job.limits.seconds or wall <= 0:
                         detail = f"the {job.limits.seconds:g} s of the program were used up"

@@ -1,12 +1,9 @@
 """A program in its sandbox, as the judge sees it: started, given one input after the other, watched, ended."""
 
 import os
-import resource
 import select
 import signal
 import socket
-import struct
-import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -14,17 +11,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from vpo.sandbox.clock import ProcessClock
-from vpo.sandbox.isolation import ENVIRONMENT, Isolation
-from vpo.sandbox.seccomp import filter_program, supported
+from vpo.sandbox.inside.status import STATUS
+from vpo.sandbox.isolation import CREDENTIALS, START_SECONDS, Isolation, Namespaces
 from vpo.sandbox.verdicts import Limits, Program, Status, Verdict
+from vpo.sandbox.zygote import Zygote
 
-START_SECONDS = 30.0  # a machine may be busy
-END_SECONDS = 1.0  # within which a process that closed its channel must have exited
+CLOSED_SECONDS = 1.0  # within which a process that closed its channel must have exited
+END_SECONDS = 5.0  # within which a process that is killed has ended
 LINGER_SECONDS = 0.02  # within which threads that have returned are gone
+RESTART_SECONDS = 0.02  # that a start after the first is charged for: about what it costs
 TICK = 0.02  # seconds between two looks at a running program
 CHUNK = 1 << 16
 LONGEST_NOTE = 4096  # bytes of a line on the channel that holds no value
-CREDENTIALS = struct.Struct("3i")  # process, user, group: what the kernel says of a sender
 
 
 class StartError(Exception):
@@ -50,6 +48,7 @@ class SandboxedProcess:
         program: the program.
         limits: of it.
         isolation: the backend that confines it.
+        zygote: the process that it is forked from.
         again: whether it was started before; then the start counts to its time.
         alive: whether it can run further tests.
         tests: that it has run.
@@ -59,6 +58,7 @@ class SandboxedProcess:
     program: Program
     limits: Limits
     isolation: Isolation
+    zygote: Zygote
     again: bool = False
     alive: bool = True
     tests: int = 0
@@ -68,39 +68,27 @@ class SandboxedProcess:
     def __enter__(self) -> "SandboxedProcess":
         """Start the process, and wait until it is about to run the program."""
         with ExitStack() as ours, ExitStack() as theirs:
-            self.channel, channel = socket.socketpair()
-            ours.callback(self.channel.close)
-            theirs.callback(channel.close)
-            self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            self.errors = _memory_file(b"", ours)
+            self.namespaces = self._make_namespaces(ours)
+            self.channel, channel = _pair(ours, theirs)
+            self.status, status = _pair(ours, theirs)
             self.input = _memory_file(b"", ours)
             self.printed = _memory_file(b"", ours)
-            self.errors = _memory_file(b"", ours)
-            request = _reopened(
-                _memory_file(self.isolation.request(self.program, self.limits), theirs), os.O_RDONLY, theirs
-            )
-            seccomp = _memory_file(filter_program(before_start=True) if supported() else b"", theirs)
+            request = _memory_file(self.isolation.request(self.program, self.limits), theirs)
             given = _reopened(self.input, os.O_RDONLY, theirs)
-            # Appending, so that printing begins anew where the judge has truncated the file.
-            printed = _reopened(self.printed, os.O_WRONLY | os.O_APPEND, theirs)
-            self.process = subprocess.Popen(
-                self.isolation.command(channel.fileno(), given, seccomp, self.limits),
-                stdin=request,
-                stdout=subprocess.DEVNULL if self.program.entry else printed,
-                stderr=self.errors,
-                env=ENVIRONMENT,
-                cwd="/",
-                pass_fds=(channel.fileno(), given, seccomp),
-                start_new_session=True,
-            )
-            ours.callback(self.isolation.end, self.process)
+            if self.program.entry:
+                printed = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+                theirs.callback(os.close, printed)
+            else:  # appending, so that printing begins anew where the judge has truncated the file
+                printed = _reopened(self.printed, os.O_WRONLY | os.O_APPEND, theirs)
+            self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            files = [request, printed, self.errors, channel, given, status]
+            self.zygote.fork([*files, *(self.namespaces.files if self.namespaces else ())])
+            ours.callback(self._end)
             theirs.close()
             self.poll = select.poll()
             self.poll.register(self.channel, select.POLLIN)
-            with suppress(OSError):  # a kernel before 5.3, or too many open files
-                # If bwrap is killed while it starts, the process that it began keeps the channel open.
-                ending = os.pidfd_open(self.process.pid)
-                ours.callback(os.close, ending)
-                self.poll.register(ending, select.POLLIN)
+            self.poll.register(self.status, select.POLLIN)
             self._wait_until_ready()
             self.files = ours.pop_all()
         return self
@@ -108,6 +96,19 @@ class SandboxedProcess:
     def __exit__(self, *error: object) -> None:
         """End the process, whatever it is doing."""
         self.files.close()
+
+    def _make_namespaces(self, files: ExitStack) -> Namespaces | None:
+        try:
+            return self.isolation.namespaces(self.limits, self.errors, files)
+        except OSError as error:
+            raise StartError(self._start_problem(str(error))) from None
+
+    def _end(self) -> None:
+        """End the process, and wait until nothing of it is left."""
+        with suppress(OSError):  # it has ended
+            self.status.shutdown(socket.SHUT_WR)
+            self.status.settimeout(END_SECONDS)
+            self.status.recv(STATUS.size)
 
     def run(self, number: int, data: bytes, time_left: TimeLeft, most: Callable[[], int]) -> bytes | Verdict | None:
         """The answer to one input; the verdict where there is none; None where the process ended before this test.
@@ -148,11 +149,11 @@ class SandboxedProcess:
                 break
             data += received
         if data != b'["ready"]\n' or not messages:
-            raise StartError(self._start_problem())
+            raise StartError(self._start_problem("it did not start in time"))
         self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
         pid, _, _ = CREDENTIALS.unpack(messages[0][2])
         self.clock = ProcessClock(pid)
-        self.base = 0.0 if self.again else self.clock.charged
+        self.base = self.clock.charged - (RESTART_SECONDS if self.again else 0.0)
 
     def _send(self, number: int, data: bytes) -> bool:
         """Put an input where the program reads it, and say so; False where the process ended after the last test."""
@@ -245,42 +246,47 @@ class SandboxedProcess:
     def _ended(self, most: Callable[[], int]) -> bytes | Verdict:
         """The result of a test in which the process exited."""
         self.alive = False
-        used = self._wait_for_exit(END_SECONDS)
-        if used is None:
+        ended = self._how_it_ended(CLOSED_SECONDS)
+        if ended is None:
             return _failed("forbidden", "it closed its channel")
-        code = self.process.returncode
-        number = -code if code < 0 else code - 128
+        code, used = ended
         # A program that ignores SIGXCPU is killed a second later. That is its own fault, not a kill from outside.
-        used_up = used.ru_utime + used.ru_stime >= self.limits.processor_seconds
-        if number == signal.SIGXCPU or (number == signal.SIGKILL and used_up):
+        if code == -signal.SIGXCPU or (code == -signal.SIGKILL and used >= self.limits.processor_seconds):
             return _failed("timeout", "its processor time was used up")
-        if self.isolation.killed_from_outside(code):
-            raise StartError("the sandbox was killed from outside")
+        if code == -signal.SIGKILL:
+            # In namespaces of its own it is the kernel that kills a process alone.
+            if self.namespaces is None or self.namespaces.process.poll() is not None:
+                raise StartError("the sandbox was killed from outside")
+            return _failed("memory", "it was killed")
         if code == 0 and self.program.entry is None:
             printed = self._printed(most)
             return printed if isinstance(printed, Verdict) else b'["exited"]\n' + printed
-        if number == signal.SIGKILL:
-            return _failed("memory", "it was killed")
-        known = number in set(signal.Signals)
-        how = f"by {signal.Signals(number).name}" if known else f"with exit code {code}"
+        known = -code in set(signal.Signals)
+        how = f"by {signal.Signals(-code).name}" if known else f"with exit code {code}"
         return _failed("exception", f"it ended {how} in the middle of the test")
 
-    def _wait_for_exit(self, seconds: float) -> resource.struct_rusage | None:
-        """The resources that the process used; None where it still runs after `seconds`."""
+    def _how_it_ended(self, seconds: float) -> tuple[int, float] | None:
+        """Exit code (negative for a signal) and processor time; None where it still runs after `seconds`."""
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            ended, status, used = os.wait4(self.process.pid, os.WNOHANG)
-            if ended:
-                self.process.returncode = os.waitstatus_to_exitcode(status)
-                return used
-            self.clock.sample()  # one that sleeps on without its channel is charged for that
-            time.sleep(0.002)
-        return None
+        data = b""
+        self.status.settimeout(TICK)
+        while not data:
+            try:
+                data = self.status.recv(STATUS.size)
+            except TimeoutError:
+                if time.monotonic() > deadline:
+                    return None
+                self.clock.sample()  # one that sleeps on without its channel is charged for that
+            else:
+                if not data:
+                    raise StartError("the process that watches the sandbox was killed from outside")
+        code, used = STATUS.unpack(data)
+        self.clock.finish(used)
+        return os.waitstatus_to_exitcode(code), used
 
-    def _start_problem(self) -> str:
-        self.isolation.end(self.process)
+    def _start_problem(self, otherwise: str) -> str:
         text = os.pread(self.errors, 2000, 0).decode("utf-8", "replace").strip()
-        return " ".join(text.split())[-300:] or "it did not start in time"
+        return " ".join(text.split())[-300:] or otherwise
 
 
 def _failed(reason: str, detail: str) -> Verdict:
@@ -302,6 +308,14 @@ def _memory_file(data: bytes, files: ExitStack) -> int:
     os.write(descriptor, data)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
+
+
+def _pair(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, int]:
+    """Two connected sockets: one of this process, and the descriptor of one for the sandbox."""
+    here, there = socket.socketpair()
+    ours.callback(here.close)
+    theirs.callback(there.close)
+    return here, there.fileno()
 
 
 def _reopened(descriptor: int, flags: int, files: ExitStack) -> int:

@@ -48,7 +48,7 @@ CALLS: dict[str, tuple[int, int | None]] = {
 # fmt: on
 # Calls that are allowed or not by their arguments.
 CLONE, CLONE3, FCNTL, IOCTL, PRLIMIT, SETRLIMIT = (56, 220), (435, 435), (72, 25), (16, 29), (302, 261), (160, 164)
-EXECVE, SOCKETPAIR, SENDTO = (59, 221), (53, 199), (44, 206)
+SOCKETPAIR, SENDTO = (53, 199), (44, 206)
 
 THREAD = 0x10000  # CLONE_THREAD
 UNIX = 1  # AF_UNIX
@@ -72,17 +72,17 @@ def supported() -> bool:
 
 
 @cache
-def filter_program(*, before_start: bool) -> bytes:
+def filter_program(*, own_limits: bool) -> bytes:
     """The filter as the kernel takes it: BPF instructions.
 
     Args:
-        before_start: whether it is installed before Python starts. Then execve and the calls that set limits are
-            allowed, and stay so.
+        own_limits: whether a process may lower its own limits, as some programs of contests do for the stack. One that
+            is killed by a limit then looks as if it was killed from outside, except in namespaces of its own.
     """
     column, architecture = ARCHITECTURES[platform.machine()]
     plain = [number for numbers in CALLS.values() if (number := numbers[column]) is not None]
-    if before_start:
-        plain += [SETRLIMIT[column], EXECVE[column]]
+    if own_limits:
+        plain.append(SETRLIMIT[column])
     refused = _return_error(errno.EPERM)
     parts = [
         [_step(LOAD, ARCHITECTURE), _step(EQUAL, architecture, 1, 0), _step(RETURN, KILL)],
@@ -100,7 +100,7 @@ def filter_program(*, before_start: bool) -> bytes:
         ),
         _if(SOCKETPAIR[column], [_argument(0), _step(EQUAL, UNIX, 0, 1), _step(RETURN, ALLOW), refused]),
         _if(SENDTO[column], _null(4, refused)),
-        _if(PRLIMIT[column], [_step(RETURN, ALLOW)] if before_start else _null(2, refused)),
+        _if(PRLIMIT[column], _null(0 if own_limits else 2, refused)),  # process 0 is itself; no new limit reads one
         [refused],
     ]
     return b"".join(step for part in parts for step in part)
@@ -116,7 +116,7 @@ def _any_of(values: tuple[int, ...], then: bytes) -> list[bytes]:
 
 
 def _null(argument: int, otherwise: bytes) -> list[bytes]:
-    """Instructions that allow a call whose argument is a null pointer."""
+    """Instructions that allow a call whose argument is 0."""
     both_halves = [_argument(argument), _step(EQUAL, 0, 1, 0), otherwise]
     return [*both_halves, _argument(argument, upper=True), _step(EQUAL, 0, 1, 0), otherwise, _step(RETURN, ALLOW)]
 

@@ -7,6 +7,7 @@ judge over a connection of its own. Judges end with it, and it ends with its cal
 
 import ctypes
 import json
+import marshal
 import os
 import pickle
 import select
@@ -23,9 +24,11 @@ from vpo.sandbox.budget import limited
 from vpo.sandbox.isolation import ENVIRONMENT
 from vpo.sandbox.judging import Job, Result, judge
 from vpo.sandbox.sources import form
+from vpo.sandbox.zygote import Zygote
 
 DIE_WITH_PARENT, ADOPT_ORPHANS = 1, 36  # of linux/prctl.h
 FORK_SECONDS = 5.0  # within which a fork that fails for lack of processes is tried again
+MESSAGE_BYTES = 1 << 16  # of the message that asks for a judge: its kind, and the environment of programs
 BATCH = 256  # results in one message
 FORM_SECONDS, FORM_MB = 1.0, 512  # for a source: processor time, memory
 KILLED_FIRST = b"800"  # to the kernel, when memory runs out
@@ -39,16 +42,24 @@ def serve(control: socket.socket, caller: int) -> None:
         file.write(KILLED_FIRST)
     poll = select.poll()
     poll.register(control, select.POLLIN)
+    zygote: Zygote | None = None
     while os.getppid() == caller:
         if not poll.poll(1000):
             continue
-        kind, descriptors, _, _ = socket.recv_fds(control, 1, 1)
-        if not kind:
+        message, descriptors, _, _ = socket.recv_fds(control, MESSAGE_BYTES, 1)
+        if not message:
             return
         connection = socket.socket(fileno=descriptors[0])
+        kind, environment = message[:1], marshal.loads(message[1:])
+        if kind == frames.JOB and (zygote is None or not zygote.alive or environment != ENVIRONMENT):
+            if zygote is not None:
+                zygote.close()
+            ENVIRONMENT.clear()
+            ENVIRONMENT.update(environment)
+            zygote = Zygote()
         if _fork() == 0:
             control.close()
-            _work(WORK[kind], connection)
+            _work(WORK[kind], connection, zygote)
         connection.close()
 
 
@@ -72,10 +83,10 @@ def _fork() -> int:
     return child
 
 
-def _work(work: Callable[[socket.socket], None], connection: socket.socket) -> None:
+def _work(work: "Work", connection: socket.socket, zygote: Zygote | None) -> None:
     code = 1
     try:
-        work(connection)
+        work(connection, zygote)
         code = 0
     except frames.ClosedError:
         pass
@@ -108,18 +119,17 @@ class _Report:
         frames.send(self.connection, frames.READING)
 
 
-def _judge(connection: socket.socket) -> None:
+def _judge(connection: socket.socket, zygote: Zygote | None) -> None:
     """Judge the one program that the caller sends."""
+    assert zygote is not None
     job: Job = pickle.loads(frames.receive(connection)[1])
-    ENVIRONMENT.clear()
-    ENVIRONMENT.update(job.environment)
     report = _Report(connection)
-    for result in judge(job, limited, report.before_reading):
+    for result in judge(job, zygote, limited, report.before_reading):
         report.add(result)
     report.flush()
 
 
-def _read_sources(connection: socket.socket) -> None:
+def _read_sources(connection: socket.socket, zygote: Zygote | None) -> None:
     """Send the form of each source. A source that takes too much ends the process, unless it is the first.
 
     A process that has read others may lack the memory that a new one has, and the form must not depend on that.
@@ -139,7 +149,8 @@ def _read_sources(connection: socket.socket) -> None:
         fresh = False
 
 
-WORK: dict[bytes, Callable[[socket.socket], None]] = {frames.JOB: _judge, frames.SOURCE: _read_sources}
+Work = Callable[[socket.socket, Zygote | None], None]
+WORK: dict[bytes, Work] = {frames.JOB: _judge, frames.SOURCE: _read_sources}
 
 
 def _prctl(option: int, value: int) -> None:

@@ -1,4 +1,4 @@
-"""Confines this process without bubblewrap: Landlock for files, seccomp for everything else."""
+"""Confines this process: Landlock for files where there are no namespaces, seccomp for everything else."""
 
 import ctypes
 import os
@@ -33,10 +33,25 @@ def version() -> int:
     return max(0, int(_libc.syscall(CREATE, None, 0, VERSION_FLAG)))
 
 
-def confine(readable: list[str], devices: list[str], program: bytes) -> None:
-    """Let this process read some folders, use some devices, write nowhere, and make the system calls of a filter."""
+def confine(files: tuple[list[str], list[str]] | None, program: bytes) -> None:
+    """Take all capabilities from this process, and let it make the system calls of a filter.
+
+    Args:
+        files: the folders that it may read, and the devices that it may use; None to leave files as they are.
+        program: the filter.
+    """
     _call("prctl", NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     _call("prctl", DIE_WITH_PARENT, 9, 0, 0, 0)
+    if files is not None:
+        _restrict_files(*files)
+    # Root would keep capabilities, which limits do not bind. Two records of three words each, all zero.
+    _call("capset", struct.pack("Ii", CAPABILITIES, 0), bytes(24))
+    seccomp = _Program(len(program) // 8, program)
+    _call("prctl", SECCOMP, FILTER, ctypes.byref(seccomp), 0, 0)
+
+
+def _restrict_files(readable: list[str], devices: list[str]) -> None:
+    """Let this process read some folders, use some devices, and write nowhere else."""
     known = version()
     if not known:
         raise OSError("this kernel has no Landlock")
@@ -49,10 +64,6 @@ def confine(readable: list[str], devices: list[str], program: bytes) -> None:
         _allow(rules, path, READ | WRITE)
     _call("syscall", RESTRICT, rules, 0)
     os.close(rules)
-    # Root would keep capabilities, which limits do not bind. Two records of three words each, all zero.
-    _call("capset", struct.pack("Ii", CAPABILITIES, 0), bytes(24))
-    seccomp = _Program(len(program) // 8, program)
-    _call("prctl", SECCOMP, FILTER, ctypes.byref(seccomp), 0, 0)
 
 
 def _allow(rules: int, path: str, rights: int) -> None:

@@ -22,8 +22,9 @@ import threading
 from _json import encode_basestring_ascii, make_encoder  # importing json takes longer than everything else
 from collections.abc import Callable, Iterator
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
+import landlock  # type: ignore[import-not-found]  # this folder is sys.path[0]
 from values import pack  # type: ignore[import-not-found]  # this folder is sys.path[0]
 
 REQUEST, PRINTED = 0, 1  # descriptors: the request, later each test's standard input; and standard output
@@ -32,10 +33,15 @@ INHERITED = 48  # descriptors that the runner begins with are below this, those 
 _encode = make_encoder(None, repr, encode_basestring_ascii, None, ":", ",", False, False, True)
 
 
-def main() -> None:
-    """Read the request, set limits and confinement, and run the program."""
-    # Whatever else was inherited is closed, such as the file that the seccomp filter is read from.
-    channel, given = (fcntl.fcntl(int(word), fcntl.F_DUPFD_CLOEXEC, INHERITED) for word in sys.argv[1:])
+def main(channel: int, given: int) -> NoReturn:
+    """Read the request, set limits and confinement, and run the program.
+
+    Args:
+        channel: the socket to the judge.
+        given: the file that holds the input of each test.
+    """
+    # Whatever else was inherited is closed.
+    channel, given = (fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, INHERITED) for file in (channel, given))
     os.closerange(3, INHERITED)
     with os.fdopen(REQUEST, "rb", closefd=False) as file:
         source, entry, limits, confinement = marshal.load(file)
@@ -44,8 +50,6 @@ def main() -> None:
     os.dup2(nowhere, 2)
     restrict(limits)
     if confinement is not None:
-        import landlock  # type: ignore[import-not-found]  # it imports ctypes, which bubblewrap does not need
-
         landlock.confine(*confinement)
 
     def send(*message: Any) -> None:
