@@ -47,6 +47,9 @@ class Findings:
             self.failed.append(index)
         elif not program.honest and any(verdict.passed for verdict in verdicts):
             self.passed.append(index)
+        else:
+            return
+        print(f"program {index}, {'honest' if program.honest else 'hostile'}: {verdicts}", file=sys.stderr)
 
 
 def run(box: Sandbox, seed: int, indices: range, findings: Findings) -> None:
@@ -86,9 +89,8 @@ def figures(options: argparse.Namespace) -> list[tuple[str, float, str]]:
         gc.collect()
         files, children = len(os.listdir("/proc/self/fd")) - files, len(_children()) - children
     print(f"{box.isolation.name}: {dict(findings.reasons.most_common())}", file=sys.stderr)
-    for name in ("raised", "passed", "failed", "errors"):
-        if indices := getattr(findings, name):
-            print(f"{name}: {indices[:20]}", file=sys.stderr)
+    for problem in findings.raised:
+        print(problem, file=sys.stderr)
     return [
         ("programs", options.programs, ""),
         ("programs a second", options.programs / seconds, ""),
