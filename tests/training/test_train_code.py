@@ -7,6 +7,7 @@ import random
 import signal
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,31 +48,38 @@ def written(monkeypatch):
 
 
 class Killer(threading.Thread):
-    """Kills sandboxes that this process started, now and then."""
+    """Kills the first process below the server of the sandboxes, and one in ten others: judges, programs, bwrap."""
 
     def __init__(self):
         super().__init__(daemon=True)
         self.over, self.killed = threading.Event(), 0
 
     def run(self):
-        draw = random.Random(0)
+        draw, seen = random.Random(0), set()
         while not self.over.is_set():
-            for child in self.children():
-                if draw.random() < 0.3:
-                    self.kill(child)
+            for server in self.children("self"):
+                for process in set(self.below(server)) - seen:
+                    seen.add(process)  # each is spared or not once, however long it lives
+                    if not self.killed or draw.random() < 0.1:
+                        self.kill(process)
             time.sleep(0.01)
 
-    def children(self):
-        tasks = Path("/proc/self/task").iterdir()
-        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    def below(self, process):
+        for child in self.children(process):
+            yield child
+            yield from self.below(child)
 
-    def kill(self, child):
+    def children(self, process):
         try:
-            if Path(f"/proc/{child}/comm").read_text().strip() in ("bwrap", "python3.11", "python3.12", "python3"):
-                os.kill(child, signal.SIGKILL)
-                self.killed += 1
-        except OSError:
-            pass  # it has ended
+            tasks = list(Path(f"/proc/{process}/task").iterdir())
+            return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+        except OSError:  # it has ended
+            return []
+
+    def kill(self, process):
+        with suppress(OSError):  # it has ended
+            os.kill(process, signal.SIGKILL)
+            self.killed += 1
 
 
 def config(tmp_path, data, **settings):
