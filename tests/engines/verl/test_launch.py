@@ -107,7 +107,7 @@ def test_verl_is_checked_where_it_is_launched(tmp_path, monkeypatch):
 def launched(folder):
     """`vpo train` with a verl that started a process in a session of its own, as Ray does; the ids of both."""
     start = "setsid sh -c 'echo $$ > ray; exec sleep 300' & until [ -s ray ]; do sleep 0.01; done; echo $$ > verl"
-    waits = f"case $2 in *check) echo '{{\"versions\": {{}}}}';; *) cd {folder}; {start}; sleep 300;; esac"
+    waits = f"case $2 in *check) echo '{{\"versions\": {{}}}}';; *) cd {folder}; {start}; exec sleep 300;; esac"
     python = fake_python(folder, answers(GOOD, waits))
     command = [sys.executable, "-W", "ignore", "-m", "vpo", *TRAIN, "--python", python, "--out", str(folder / "run")]
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
@@ -135,7 +135,7 @@ def is_alive(pid):
 def test_verl_does_not_outlive_what_launched_it(tmp_path, number):
     with launched(tmp_path) as (process, pids):
         process.send_signal(number)
-        assert process.wait(60) == 1
+        assert process.wait(120) == 1
         assert not any(map(is_alive, pids))
 
 
