@@ -41,7 +41,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--trainer-set", "min_p=null"], "min_p of the trainer must be a number, not None"),
         (["maze", "--schedule", "warmup_stable_decay"], "the trainer refuses its settings ("),
         (["maze", "--set", "size=8"], "size must be odd and 7 or more, not 8"),
-        (["maze", "--config", "."], "vpo: error: .: the settings cannot be read (Is a directory)"),
+        (["maze", "--config", "."], "vpo: error: .: the file cannot be read (Is a directory)"),
         (["maze", "--precision", "bfloat16"], "precision 'bfloat16' needs lora: "),
         (["maze", "--method", "goal_conditioned"], "states a weighting in each prompt, which this model never learned"),
         (["maze", "--model", "./nowhere"], "./nowhere: no such folder"),
