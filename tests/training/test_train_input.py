@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
     [
         (["maez"], "task 'maez' is not known: did you mean 'maze'?"),
         (["maze", "--method", "gpro"], "method 'gpro' is not known: did you mean 'grpo'?"),
-        (["maze", "--model", "nowhere/model"], "nowhere/model: no such folder, and the model cannot be loaded from the hub: "),
+        (["maze", "--model", "nowhere/model"], "nowhere/model: no such folder, and the model cannot be loaded from"),
         (["maze", "--model", "."], ": this is not the folder of a model: it has no config.json"),
         (["toolrl", "--model", "nowhere/model"], "task toolrl needs data: download"),
         (["toolrl", "--data", "nowhere"], "no policy is shipped for toolrl: there are maze-7, maze-9; give a model"),
