@@ -3,7 +3,8 @@
 python benchmarks/evalplus_agreement.py MBPPPLUS.jsonl.gz [--mutants 6] [--inputs 20] [--seed 0] [--json]
 
 It needs the package evalplus (`pip install --no-deps evalplus psutil`), which runs programs unprotected: they are the
-data set's own solutions, changed in one place or with another result than they return.
+data set's own solutions, changed in one place or with another result than they return. HumanEval/32 is left out:
+EvalPlus 0.3.1 counts none of its tests as passed. EvalPlus limits the wall clock, so that a busy machine fails programs.
 """
 
 import argparse
@@ -82,7 +83,7 @@ def compare(path: str, mutants: int, inputs: int, seed: int) -> dict[str, Any]:
     """Tests on which both agree, those on which they do not, and what these are."""
     random = Random(seed)
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
+        rows = [row for line in file if (row := json.loads(line))["task_id"] != "HumanEval/32"]
     for row in rows:
         more = row["plus_input"] or []
         row["plus_input"] = random.sample(more, min(len(more), inputs))
