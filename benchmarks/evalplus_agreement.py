@@ -3,8 +3,8 @@
 python benchmarks/evalplus_agreement.py MBPPPLUS.jsonl.gz [--mutants 6] [--inputs 20] [--seed 0] [--json]
 
 It needs the package evalplus (`pip install --no-deps evalplus psutil`), which runs programs unprotected: they are the
-data set's own solutions, changed in one place or with another result than they return. HumanEval/32 is left out:
-EvalPlus 0.3.1 counts none of its tests as passed. EvalPlus limits the wall clock, so a busy machine fails programs there.
+data set's own solutions, changed in one place or with another result than they return. HumanEval/32 is left out, since
+EvalPlus 0.3.1 counts none of its tests as passed. EvalPlus limits the wall clock: a busy machine fails programs there.
 """
 
 import argparse
