@@ -110,7 +110,8 @@ def launched(folder):
     waits = f"case $2 in *check) echo '{{\"versions\": {{}}}}';; *) cd {folder}; {start}; exec sleep 300;; esac"
     python = fake_python(folder, answers(GOOD, waits))
     command = [sys.executable, "-W", "ignore", "-m", "vpo", *TRAIN, "--python", python, "--out", str(folder / "run")]
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(command, env=environment, preexec_fn=heed_ctrl_c)
     try:
         until(lambda: process.poll() is not None or ((folder / "verl").is_file() and (folder / "verl").read_text()))
         assert process.poll() is None
@@ -118,6 +119,11 @@ def launched(folder):
     finally:
         process.kill()
         process.wait()
+
+
+def heed_ctrl_c():
+    """The tests themselves may run in the background of a shell, which lets them ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def until(condition):
