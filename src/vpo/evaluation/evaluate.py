@@ -112,7 +112,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
             print(f"\nvpo: {CONTINUE}", file=sys.stderr)
             raise
         if not any(each.rows for each in scored):
-            log.forget_scores()  # write_scored refuses them: the scorer is to be mended, and all scored again
+            log.forget_scores()  # write_scored refuses them: the scorer must be fixed, and all scored again
         path = new_pool_path(folder)
         counts = write_scored(path, scored)
         pool = read_pool(path)

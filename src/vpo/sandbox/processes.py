@@ -79,7 +79,7 @@ class SandboxedProcess:
             if self.program.entry:
                 printed = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
                 theirs.callback(os.close, printed)
-            else:  # appending, so that printing begins anew where the judge has truncated the file
+            else:  # appending, so that printing starts at the beginning where the judge has truncated the file
                 printed = _reopened(self.printed, os.O_WRONLY | os.O_APPEND, theirs)
             self.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             files = [request, printed, self.errors, channel, given, status]

@@ -5,10 +5,8 @@ Run by `make test-verl`, in the environment of verl; nothing but the language mo
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -332,48 +330,3 @@ def test_a_plugin_that_verl_is_configured_to_skip_is_named():
     ended = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert ended.returncode == 2
     assert "VERL_USE_EXTERNAL_PLUGINS is 'none', and must be 'auto'" in ended.stderr.splitlines()[-1]
-
-
-# A driver of Ray with a worker, as verl is one. It writes the ids of all its processes.
-DRIVER = """
-import os, sys, time, psutil, ray
-ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
-@ray.remote
-class Worker:
-    def pid(self):
-        return os.getpid()
-worker = Worker.remote()
-pids = {ray.get(worker.pid.remote()), os.getpid(), *(each.pid for each in psutil.Process().children(recursive=True))}
-with open(sys.argv[1] + ".part", "w") as file:
-    file.write("\\n".join(map(str, pids)))
-os.rename(sys.argv[1] + ".part", sys.argv[1])
-time.sleep(600)
-"""
-LAUNCHER = """
-import sys
-from pathlib import Path
-from vpo.util import supervised
-supervised.run(sys.argv[1:], cwd=Path.cwd())
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_no_process_of_ray_outlives_the_launcher(tmp_path, number):
-    command = [sys.executable, "-W", "ignore", "-c", DRIVER, str(tmp_path / "pids")]
-    process = subprocess.Popen([sys.executable, "-c", LAUNCHER, *command])
-    try:
-        deadline = time.monotonic() + 300
-        while not (tmp_path / "pids").exists():
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        pids = [int(line) for line in (tmp_path / "pids").read_text().splitlines()]
-        assert len(pids) > 4  # the driver, the control store, the node's daemon and its agents, the worker
-        process.send_signal(number)
-        process.wait(120)
-        while any(Path(f"/proc/{pid}").exists() for pid in pids):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-    finally:
-        process.kill()
-        process.wait()
