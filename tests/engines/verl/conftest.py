@@ -8,3 +8,5 @@ for name in (
     *("TQ_STORAGE_HANDSHAKE_TIMEOUT", "TQ_DATA_UPDATE_RESPONSE_TIMEOUT"),
 ):
     os.environ.setdefault(name, "600")
+# Ray's workers would run at the lowest priority, below whatever keeps the machine busy.
+os.environ.setdefault("RAY_worker_niceness", "0")
