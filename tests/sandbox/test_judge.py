@@ -15,6 +15,7 @@ import pytest
 
 from tests.sandbox.harmless import LIMITS, reasons
 from vpo.sandbox import Case, Limits, Program, Sandbox, Status, judging
+from vpo.sandbox.isolation import ENVIRONMENT
 from vpo.sandbox.judging import Job, judge
 from vpo.sandbox.zygote import Zygote
 from vpo.tasks.code.answers import program_form
@@ -127,6 +128,15 @@ def test_sources_that_are_expensive_to_parse_harm_nothing(name):
         verdict = box.grade(Program(SOURCES[name], "f"), [Case((1,), 1)])[0]
     assert verdict.status is Status.FAILED
     assert program_form("x=1  # one") == program_form("x = 1") != program_form("x = 2")
+
+
+def test_a_reader_of_sources_holds_up_no_new_zygote(monkeypatch):
+    with Sandbox(limits=LIMITS) as box:
+        job = (Program("def f(x): return x", "f"), [Case((1,), 1)])
+        box.grade(*job)
+        assert program_form("x = 1")  # a process that inherits the zygote's socket
+        monkeypatch.setitem(ENVIRONMENT, "VPO_TEST_ENVIRONMENT", "1")  # another environment, another zygote
+        assert box.grade(*job)[0].passed
 
 
 def test_integers_of_very_many_digits_are_told_apart():

@@ -39,6 +39,7 @@ class Zygote:
     def close(self) -> None:
         """End it. Processes that were forked from it go on."""
         self.control.close()
+        self.process.kill()  # it would wait on, since forks of this process may hold the socket too
         self.process.wait()
 
     def __enter__(self) -> "Zygote":
