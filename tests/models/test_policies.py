@@ -200,7 +200,7 @@ def test_without_torch_the_extra_is_named(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["eval", "nowhere/model", "--task", "maze"], "nowhere/model: the model cannot be loaded"),
+        (["eval", "nowhere/model", "--task", "maze"], "nowhere/model: no such folder, and the model cannot be"),
         (["eval", "nowhere"], "nowhere: no such folder; for a model's name on the hub, give a task too"),
         (["eval", "FOLDER", "--task", "maze"], "this is not the folder of a model: it has no config.json"),
         (["eval", "embedded", "--task", "maze", "--answers", "-1"], "answers must be 1 or more, not -1"),
