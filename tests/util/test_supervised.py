@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -121,6 +122,21 @@ def test_a_signal_while_the_command_is_started_is_not_lost(tmp_path, number, mon
     code = supervised.run(["sleep", "300"], cwd=tmp_path)
     assert code == -supervised.FORWARDED_AS[number]
     assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize("number", supervised.FORWARDED_AS)
+def test_a_signal_that_another_thread_gets_is_not_lost(tmp_path, number):
+    command = ["sh", "-c", "echo $$ > command; exec sleep 100"]
+
+    def send():
+        pid_in(tmp_path / "command")
+        time.sleep(0.2)  # until the main thread waits for the command
+        signal.pthread_kill(threading.get_ident(), number)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    assert supervised.run(command, cwd=tmp_path) == -supervised.FORWARDED_AS[number]
+    thread.join()
 
 
 def test_a_signal_that_the_starter_ignores_stays_ignored(tmp_path):

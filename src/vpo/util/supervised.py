@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from vpo.util.signals import handling
 
 # A terminal's end would end a command without any clean-up.
 FORWARDED_AS = {signal.SIGINT: signal.SIGINT, signal.SIGTERM: signal.SIGTERM, signal.SIGHUP: signal.SIGTERM}
+WAIT = 0.5  # seconds
 
 
 def start(
@@ -51,4 +53,7 @@ def run(command: Sequence[str], *, cwd: Path, keep: Sequence[int] = ()) -> int:
         process = start(command, cwd=cwd, keep=keep)
         for number in early:
             process.send_signal(number)
-        return process.wait()
+        while True:
+            # Where another thread of this process got a signal, the handler runs only once this wait ends.
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(WAIT)
