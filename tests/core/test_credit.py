@@ -8,7 +8,7 @@ import vpo
 import vpo.methods
 from vpo.core import directions
 from vpo.core.at_k import best_at_k
-from vpo.core.credit import marginal_credit
+from vpo.core.credit import marginal_credit, pool_value
 from vpo.methods import advantages
 from vpo.util.errors import InputError
 
@@ -38,8 +38,8 @@ def brute_force(rewards_GMD, sets, mask_GM=None, concentration=1.0):
     return credit_GM
 
 
-@pytest.mark.parametrize("answers", [1, 2, 3, 5])
-@pytest.mark.parametrize("sets", [1, 2, 3, 5])
+@pytest.mark.parametrize("answers", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("sets", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("kind", ["random", "ties", "masked"])
 def test_it_is_the_mean_over_all_subsets(answers, sets, kind):
     rng = np.random.default_rng([answers, sets, len(kind)])
@@ -113,6 +113,20 @@ def test_with_its_baseline_it_is_max_at_k(k):
     method = vpo.methods.get("max_at_k", k=k)
     expected = advantages(method, rewards)[0]
     np.testing.assert_allclose(weights - weights.mean(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("sets", [1, 2, 3, 5])
+def test_the_value_of_a_pool_is_the_mean_over_all_unions_of_its_sets(sets):
+    rng = np.random.default_rng(sets)
+    rewards, mask = rng.random((2, 5, 3, 4)), rng.random((2, 5, 3)) < 0.7
+    mask[0, 0] = False  # worth 0
+    for group, real, value in zip(rewards, mask, pool_value(rewards, sets=sets, mask=mask), strict=True):
+        unions = [list(chosen) for chosen in combinations(range(5), sets)]
+        worth = [vpo.set_reward(group[each].reshape(-1, 4), mask=real[each].ravel()) for each in unions]
+        np.testing.assert_allclose(value, np.mean(worth), atol=1e-12)
+    np.testing.assert_allclose(
+        pool_value(torch.tensor(rewards), sets=sets, mask=mask), pool_value(rewards, sets=sets, mask=mask)
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,12 @@ that x_l is the best of K − 1 of them. The sum over l replaces the one over al
 """
 
 import math
+from collections.abc import Iterator
 
 from array_api_compat import device
 
 from vpo.core.arrays import as_array, namespace, narrow, shape, widen
+from vpo.core.at_k import best_at_k
 from vpo.core.checks import as_booleans, as_integer, check_finite, check_rank
 from vpo.core.set_reward import direction_columns
 from vpo.core.simplex import Concentration
@@ -22,7 +24,7 @@ from vpo.core.types import Array, ArrayLike, Namespace
 from vpo.util.errors import InputError
 
 # Scores of one block, groups × rollouts × answers × directions, kept at a time.
-_BLOCK_ON_CPU = 2**18
+_BLOCK_ON_CPU = 2**16
 _BLOCK_ON_DEVICE = 2**25
 
 
@@ -47,6 +49,40 @@ def marginal_credit(
         mask: (..., G, M), true for real answers. A set without one is worth 0.
     """
     rewards = as_array(rewards, "rewards")
+    xp = namespace(rewards)
+    blocks = _values(rewards, sets, concentration, directions, mask)
+    credit_PGM = xp.concat([_credit(values_PGMK, sets, xp) for values_PGMK in blocks])
+    return narrow(xp.reshape(credit_PGM, shape(rewards)[:-1]), rewards)
+
+
+def pool_value(
+    rewards: ArrayLike,
+    *,
+    sets: int,
+    concentration: Concentration = 1.0,
+    directions: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+) -> Array:
+    """Expected best of K sets of a group, drawn without replacement, E_w E_T[max T], (..., G, M, D) → (...).
+
+    With 1 set it is the mean of the set rewards. The arguments are those of `marginal_credit`.
+    """
+    rewards = as_array(rewards, "rewards")
+    xp = namespace(rewards)
+    blocks = _values(rewards, sets, concentration, directions, mask)
+    best = [_worth(xp.max(values_PGMK, axis=2), xp) for values_PGMK in blocks]
+    value_P = xp.concat([xp.mean(best_at_k(xp.moveaxis(best_PGK, 1, -1), sets), axis=-1) for best_PGK in best])
+    return narrow(xp.reshape(value_P, shape(rewards)[:-3]), rewards)
+
+
+def _values(
+    rewards: Array,
+    sets: int,
+    concentration: Concentration,
+    directions: ArrayLike | None,
+    mask: ArrayLike | None,
+) -> Iterator[Array]:
+    """w·r of each answer under each direction, (P, G, M, K), in blocks of groups; −∞ for a missing answer."""
     check_rank(rewards, "rewards", "G, M, D", batched=True)
     *batch, rollouts, answers, objectives = shape(rewards)
     if 0 in (rollouts, answers, objectives):
@@ -56,62 +92,57 @@ def marginal_credit(
     xp = namespace(rewards)
     points_DK = direction_columns(rewards, concentration, directions)
     rewards_PGMD = xp.reshape(widen(rewards), (math.prod(batch), rollouts, answers, objectives))
-    real_PGM = xp.ones(shape(rewards_PGMD)[:-1], dtype=xp.bool, device=device(rewards))
+    real_PGM1 = xp.ones((*shape(rewards_PGMD)[:-1], 1), dtype=xp.bool, device=device(rewards))
     if mask is not None:
-        real_PGM = xp.reshape(as_booleans(mask, "mask", rewards, (*batch, rollouts, answers)), shape(real_PGM))
-        rewards_PGMD = xp.where(real_PGM[..., None], rewards_PGMD, 0.0)
+        real_PGM1 = xp.reshape(as_booleans(mask, "mask", rewards, (*batch, rollouts, answers)), shape(real_PGM1))
+        rewards_PGMD = xp.where(real_PGM1, rewards_PGMD, 0.0)
     check_finite(xp.reshape(rewards_PGMD, shape(rewards)), "rewards")
     on_cpu = str(device(rewards)) == "cpu"
     block = max(1, (_BLOCK_ON_CPU if on_cpu else _BLOCK_ON_DEVICE) // (rollouts * answers * points_DK.shape[1]))
-    credit_PGM = xp.concat(
-        [
-            _credit(rewards_PGMD[start : start + block], real_PGM[start : start + block], points_DK, sets, xp)
-            for start in range(0, max(rewards_PGMD.shape[0], 1), block)
-        ]
-    )
-    return narrow(xp.reshape(credit_PGM, (*batch, rollouts, answers)), rewards)
+    for start in range(0, max(rewards_PGMD.shape[0], 1), block):
+        groups = slice(start, start + block)
+        yield xp.where(real_PGM1[groups], rewards_PGMD[groups] @ points_DK, -math.inf)
 
 
-def _credit(rewards_PGMD: Array, real_PGM: Array, points_DK: Array, sets: int, xp: Namespace) -> Array:
-    """Credit of the answers of a block of groups."""
-    values_PGMK = rewards_PGMD @ points_DK
-    candidates_PGMK = xp.where(real_PGM[..., None], values_PGMK, -math.inf)
-    siblings_PGMK = _best_siblings(candidates_PGMK, xp)
+def _credit(values_PGMK: Array, sets: int, xp: Namespace) -> Array:
+    """Credit of the answers of a block of groups.
+
+    Under a weighting, only the best answer of a set adds anything, and what it adds depends on the second best alone.
+    """
+    best_PGK, second_PGK = _two_best(values_PGMK, xp)
     if sets == 1:  # an answer without siblings has nothing to compare with: it is compared with 0
-        alone_PGMK = siblings_PGMK == -math.inf
-        gains_PGMK = xp.maximum(values_PGMK - xp.where(alone_PGMK, 0.0, siblings_PGMK), 0.0)
+        gains_PGK = xp.maximum(best_PGK - xp.where(second_PGK == -math.inf, 0.0, second_PGK), 0.0)
     else:
-        best_PGK = xp.max(candidates_PGMK, axis=2)
-        best_PGK = xp.where(best_PGK == -math.inf, 0.0, best_PGK)
-        gains_PGMK = _expected_gains(values_PGMK, siblings_PGMK, best_PGK, sets, xp)
-    return xp.where(real_PGM, xp.mean(gains_PGMK, axis=3), 0.0)
+        gains_PGK = _expected_gains(best_PGK, second_PGK, sets, xp)
+    # Two answers that are equally good add nothing: there the gain is 0.
+    is_best_PGMK = xp.astype(values_PGMK == best_PGK[:, :, None, :], xp.float64)
+    return (is_best_PGMK @ gains_PGK[..., None])[..., 0] / gains_PGK.shape[-1]
 
 
-def _expected_gains(values_PGMK: Array, siblings_PGMK: Array, best_PGK: Array, sets: int, xp: Namespace) -> Array:
-    """Expected gain of each answer under each direction, over all choices of K − 1 other sets."""
+def _expected_gains(best_PGK: Array, second_PGK: Array, sets: int, xp: Namespace) -> Array:
+    """What the best answer of each set adds under each direction, on average over all choices of K − 1 other sets."""
     rollouts = best_PGK.shape[1]
-    sorted_PGK = xp.sort(best_PGK, axis=1)
+    sorted_PGK = xp.sort(_worth(best_PGK, xp), axis=1)
     choices = math.comb(rollouts - 1, sets - 1)
-    gains_PGMK = xp.zeros_like(values_PGMK)
+    gains_PGK = xp.zeros_like(best_PGK)
     for index in range(sets - 2, rollouts - 1):  # from 0: below it, K − 1 others do not fit under x_l
-        lower_PK, upper_PK = sorted_PGK[:, index, :], sorted_PGK[:, index + 1, :]
-        # The sorted values of the others: those of all, with the first that equals the set's own taken out.
-        other_PGK = xp.where(lower_PK[:, None, :] < best_PGK, lower_PK[:, None, :], upper_PK[:, None, :])
-        threshold_PGMK = xp.maximum(siblings_PGMK, other_PGK[:, :, None, :])
+        # x_l among all sets, not among the others: they differ where it is the set's own value or above, with gain 0.
+        other_P1K = sorted_PGK[:, index, None, :]
         probability = math.comb(index, sets - 2) / choices
-        gains_PGMK = gains_PGMK + probability * xp.maximum(values_PGMK - threshold_PGMK, 0.0)
-    return gains_PGMK
+        gains_PGK = gains_PGK + probability * xp.maximum(best_PGK - xp.maximum(second_PGK, other_P1K), 0.0)
+    return gains_PGK
 
 
-def _best_siblings(values_PGMK: Array, xp: Namespace) -> Array:
-    """Best value among the other answers of the set, −∞ where there is none."""
-    answers = values_PGMK.shape[2]
-    before = [xp.full_like(values_PGMK[:, :, 0, :], -math.inf)]
-    for index in range(answers - 1):
-        before.append(xp.maximum(before[-1], values_PGMK[:, :, index, :]))
-    after = before[0]
-    best = [before[-1]]
-    for index in range(answers - 1, 0, -1):
-        after = xp.maximum(after, values_PGMK[:, :, index, :])
-        best.append(xp.maximum(before[index - 1], after))
-    return xp.stack(best[::-1], axis=2)
+def _worth(best_PGK: Array, xp: Namespace) -> Array:
+    """What each set is worth: 0 where it has no answer."""
+    return xp.where(best_PGK == -math.inf, 0.0, best_PGK)
+
+
+def _two_best(values_PGMK: Array, xp: Namespace) -> tuple[Array, Array]:
+    """The best and the second best value of each set, −∞ where there is none."""
+    best_PGK = second_PGK = xp.full_like(values_PGMK[:, :, 0, :], -math.inf)
+    for index in range(values_PGMK.shape[2]):
+        value_PGK = values_PGMK[:, :, index, :]
+        second_PGK = xp.maximum(second_PGK, xp.minimum(best_PGK, value_PGK))
+        best_PGK = xp.maximum(best_PGK, value_PGK)
+    return best_PGK, second_PGK
