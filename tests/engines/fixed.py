@@ -22,8 +22,14 @@ G, LONGEST = 4, 12
 SPLIT, WHOLE = 3, 4  # groups over two processes: of three the second is split
 CHARACTERS = "abcdeX48!"
 OWN = ["tests.engines.own_methods:Worst", "tests.engines.own_methods:Lead"]
-CASES = [(name, SPLIT) for name in (*METHODS, "vpo_anchored, λ", *OWN)]
-CASES += [(name, WHOLE) for name in ("grpo", "gdpo", "max_at_k", "random_weighting", "vpo", "vpo_anchored", *OWN)]
+SETTINGS = {"vpo_anchored, λ": {"anchor": 0.5}, "vpo_marginal, 1": {"answers": 1}}
+CASES = [(name, SPLIT) for name in (*METHODS, *SETTINGS, *OWN)]
+CASES += [
+    (name, WHOLE)
+    for name in (
+        "grpo", "gdpo", "max_at_k", "random_weighting", "vpo", "vpo_anchored", "vpo_marginal", "vpo_marginal, 1", *OWN,
+    )
+]  # fmt: skip
 SEED = 7
 
 
@@ -70,7 +76,7 @@ def fixed(kind, groups):
 
 
 def method_of(name):
-    return get("vpo_anchored", anchor=0.5) if name == "vpo_anchored, λ" else get(name)
+    return get(name.partition(",")[0], **SETTINGS.get(name, {}))
 
 
 def trainer_of(case, model, folder, processes, task):

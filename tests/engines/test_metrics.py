@@ -1,10 +1,13 @@
 """What is worth watching of a batch."""
 
 import numpy as np
+import pytest
 
-from tests.engines.plugged import OBJECTIVES, reward_by, score
+from tests.engines.plugged import ANSWERS, OBJECTIVES, SOLUTIONS, completions, reward_by, score
+from vpo.core.credit import marginal_credit
 from vpo.engines.metrics import Mean, ScoredBatch, metric_names, metrics
 from vpo.engines.reward import reward_function
+from vpo.methods import get
 
 
 def vectors(*rows):
@@ -39,9 +42,26 @@ def test_problems_of_different_objectives_are_measured_each_in_its_own():
 def test_metrics_have_the_names_that_were_promised():
     logged = {}
     reward_by("vpo")(["p"], ["<answer_1>4</answer_1>"], log_metric=logged.__setitem__, solution=["4"])
-    assert set(logged) == {f"vpo/{name}" for name in metric_names(OBJECTIVES)}
+    assert set(logged) == {f"vpo/{name}" for name in metric_names(OBJECTIVES, get("vpo"))}
     unknown = {}
     reward = reward_function(score=lambda answer: None, objectives=OBJECTIVES)
     reward(["p"], ["<answer_1>4</answer_1>"], log_metric=unknown.__setitem__)
     assert set(unknown) < set(logged)
     assert score("?", "4") is None
+
+
+def test_the_metrics_of_a_method_are_means_over_its_groups():
+    reward = reward_by("vpo_marginal")
+    logged = {}
+    prompts = ["first"] * 4 + ["second"] * 4
+    texts = completions("first", 1) + completions("second", 1)
+    solutions = [SOLUTIONS[prompt] for prompt in prompts]
+    reward(prompts, texts, log_metric=logged.__setitem__, solution=solutions)
+    assert set(logged) == {f"vpo/{name}" for name in metric_names(OBJECTIVES, reward.method)}
+    credits = []
+    for prompt in ("first", "second"):
+        rewards = np.array([[score(answers[0], SOLUTIONS[prompt])] for answers in ANSWERS[prompt]])
+        credits.append(marginal_credit(rewards, sets=2))
+    assert logged["vpo/credit"] == pytest.approx(np.mean(credits), abs=1e-6)
+    assert logged["vpo/zero_credit"] == np.mean(np.asarray(credits) == 0)
+    assert 0 < logged["vpo/from_other_sets"] < 1

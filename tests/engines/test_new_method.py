@@ -16,7 +16,7 @@ from tests.tasks import ragged
 from vpo import advantages
 from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.engines.trl import grpo_config, reward_function
-from vpo.engines.verl.advantages import read_rollout, rollout_advantages
+from vpo.engines.verl.advantages import read_rollout, rollout_result
 from vpo.engines.verl.compatibility import ACTOR, check_stock, required_settings
 from vpo.engines.verl.export import Export, read_export, write_export
 from vpo.engines.verl.reward import VerlReward
@@ -60,7 +60,7 @@ def test_the_advantages_of_verl_by_hand(method, sets, expected, tmp_path):
     infos = [reward.score(write(answers), "train", "b2", deployed=False) for answers in [*sets, unknown]]
     rollouts = [read_rollout("group", info, method.answers) for info in infos]
     order = np.arange(len(rollouts))[::-1]
-    result = rollout_advantages(export.reward(None), [rollouts[index] for index in order], len(rollouts), step=1)
+    result = rollout_result(export.reward(None), [rollouts[index] for index in order], len(rollouts), step=1).advantages
     np.testing.assert_allclose(result[order][:-1], expected, atol=1e-6)
     assert not result[order][-1].any()
 

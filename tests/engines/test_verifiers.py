@@ -42,7 +42,7 @@ def test_a_rollout_has_a_reward_and_its_metrics_are_recorded():
     reward = asyncio.run(hook(reward_by("vpo"))(Data(), trace))
     assert type(reward) is float
     assert reward == pytest.approx(float(set_reward([[1, 1], [0, 0]])), abs=1e-6)
-    assert set(trace.metrics) == {f"vpo/{name}" for name in metric_names(OBJECTIVES)}
+    assert set(trace.metrics) == {f"vpo/{name}" for name in metric_names(OBJECTIVES, reward_by("vpo").method)}
 
 
 def test_an_unknown_reward_is_an_error_of_its_rollout():

@@ -7,7 +7,7 @@ import pytest
 
 from vpo import advantages
 from vpo.core.credit import marginal_credit
-from vpo.methods import get
+from vpo.methods import Group, get
 
 
 def test_vpo_marginal_by_hand():
@@ -48,6 +48,28 @@ def test_vpo_marginal_takes_half_of_the_known_rollouts():
         advantages(get("vpo_marginal", sets=4), rewards, valid=valid)[:, :3],
         advantages(get("vpo_marginal", sets=3), rewards[:, :3]),
     )
+
+
+def test_vpo_marginal_metrics_by_hand():
+    # D = 1. The credits are those of the first test: 0.25 and 0 for set 1, 0 for all others; one answer is missing.
+    rewards = np.array([[[0.4], [0.1]], [[0.2], [0.2]], [[0.1], [0.0]]])
+    mask = np.array([[True, True], [True, True], [True, False]])
+    group = Group(rewards, mask, np.ones(1), (0, 0, 0))
+    method = get("vpo_marginal", answers=2, sets=2)
+    # One set is worth (0.4 + 0.2 + 0.1) / 3, the best of two (0.4 + 0.4 + 0.2) / 3.
+    expected = {"credit": 0.25 / 5, "zero_credit": 4 / 5, "from_other_sets": 1 - 0.7 / 1.0}
+    assert method.metrics(method.rounded_rewards(group), group) == pytest.approx(expected)
+    assert tuple(expected) == method.metric_names
+    anchored = get("vpo_marginal", answers=2, sets=2, anchored=True)
+    assert anchored.metrics(anchored.rounded_rewards(group), group)["zero_credit"] == 1  # of the second answers
+    single = get("vpo_marginal", answers=1, sets=2)
+    alone = Group(rewards[:, :1], mask[:, :1], np.ones(1), (0, 0, 0))
+    # 0.4 adds 0.2 or 0.3, 0.2 adds 0 or 0.1, 0.1 nothing.
+    assert single.metrics(single.rounded_rewards(alone), alone)["credit"] == pytest.approx((0.25 + 0.05) / 3)
+    nothing = Group(np.zeros((3, 2, 1)), np.zeros((3, 2), dtype=bool), np.ones(1), (0, 0, 0))
+    assert method.metrics(method.rounded_rewards(nothing), nothing) == {
+        "credit": 0.0, "zero_credit": 1.0, "from_other_sets": 0.0,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ def finished(tmp_path_factory):
         {"method": "dr_grpo", "lora": 4},
         {"method": "random_weighting", "schedule": "cosine"},
         {"method": "vpo_anchored", "kl": 0.1},
+        {"method": "vpo_marginal"},
+        {"method": "vpo_marginal", "method_settings": {"answers": 1}},
     ],
 )
 def test_a_stopped_run_ends_where_it_would_have_ended(changes, finished, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vpo.core.types import Floats
+from vpo.engines.metrics import Mean, mean
 from vpo.methods import Method
 from vpo.methods.batch import Batch
 from vpo.methods.compute import batch_advantages, batch_rewards
@@ -24,6 +25,22 @@ class RolloutGroup:
     indices: Sequence[int]
     problem: str
     states_target: bool = False
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """What a method makes of a batch.
+
+    Attributes:
+        rewards: of each rollout, (B,), or with `per_answer` of each answer, (B, M). NaN where one is not known, or its
+            group is too small for the method.
+        advantages: likewise, and 0 there.
+        means: the method's own metrics, over groups.
+    """
+
+    rewards: Floats
+    advantages: Floats
+    means: dict[str, Mean]
 
 
 @dataclass(frozen=True)
@@ -97,18 +114,18 @@ class GroupedBatch:
         )
         return cls(len(vectors), [group.indices for group in known], replace(batch, groups=stated))
 
-    def compute(self, method: Method) -> tuple[Floats, Floats]:
-        """Rewards and advantages, (B,) each, or (B, M) with `per_answer`.
-
-        Where a reward is not known, or its group is too small for the method, it is NaN and the advantage 0.
-        """
+    def compute(self, method: Method) -> GroupResult:
+        """Rewards, advantages and metrics by a method."""
         by_group = batch_rewards(method, self.batch)
         advantages = batch_advantages(method, self.batch, by_group)
         rewards = np.full(advantages.shape, np.nan)
+        logged = []
         for p, group_rewards in enumerate(by_group):
             if group_rewards is not None:
                 rewards[p, self.batch.known_PG[p]] = group_rewards
-        return self._in_order(rewards, np.nan), self._in_order(advantages, 0.0)
+                logged.append(method.metrics(group_rewards, self.batch.groups[p]))
+        means = {name: mean([each[name] for each in logged]) for name in method.metric_names if logged}
+        return GroupResult(self._in_order(rewards, np.nan), self._in_order(advantages, 0.0), means)
 
     def _in_order(self, values: Floats, missing: float) -> Floats:
         """Values of groups, (P, G, …), by position in the batch, (B, …)."""

@@ -10,6 +10,7 @@ from vpo.core.diversity import pairwise_l1
 from vpo.core.set_reward import set_reward
 from vpo.core.types import Floats
 from vpo.engines.grading import Answers
+from vpo.methods import Method
 from vpo.util.grouping import group_by
 
 
@@ -68,10 +69,13 @@ def known_rewards(parsed: Sequence[Answers], vectors: Sequence[Floats | None]) -
     return mean([each is not None for answers, each in pairs if each is None or any(answer_mask(answers))])
 
 
-def metric_names(objectives: Sequence[str]) -> list[str]:
-    """The names of all that is logged with a score function: what `metrics` may return, and how often it raised."""
+def metric_names(objectives: Sequence[str], method: Method) -> list[str]:
+    """The names of all that is logged with a score function.
+
+    They are those of what `metrics` may return, those of the method's own metrics, and how often the function raised.
+    """
     first = ["parse_rate", "unknown", "set_reward", "target", *(f"objective/{name}" for name in objectives)]
-    return [*first, "diversity", "groups_without_spread", "raised"]
+    return [*first, "diversity", "groups_without_spread", *method.metric_names, "raised"]
 
 
 def metrics(batch: ScoredBatch, objectives: Sequence[str], target: Callable[[int], Floats]) -> dict[str, Mean]:

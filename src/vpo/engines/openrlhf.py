@@ -141,7 +141,7 @@ def sample_rewards(
     rows = [{**columns_of(label), "prompt": prompt} for _ in texts]
     result = reward.score(rows, texts, caller=Caller(step=step))
     # OpenRLHF needs the same names of every sample, known or not.
-    logs = {f"vpo/{name}": 0.0 for name in metric_names(reward.objectives)} | result.metrics
+    logs = {f"vpo/{name}": 0.0 for name in metric_names(reward.objectives, reward.method)} | result.metrics
     rewards = with_group_mean(result.rewards)
     # Dynamic filtering compares the mean of a group's scores with bounds, and that of advantages is always 0.
     scores = [logs["vpo/target"]] * size if method.whole_group else rewards

@@ -105,8 +105,8 @@ class RewardScorer:
         parts = [own] if alone else gathered(own.without_texts())
         with joined():
             everything = ScoredRows.joined(parts)
-            rewards, advantages = self._rewards(everything, size, caller.step)
-            means = self._means(everything, rewards, size)
+            rewards, advantages, means = self._rewards(everything, size, caller.step)
+            means |= self._means(everything, rewards, size)
             start = 0 if alone else sum(len(each.rows) for each in parts[: caller.process_index])
             mine = slice(start, start + len(rows))
             batch = ScoredBatch(own.parsed, own.vectors, rewards[mine], group_indices(own.rows, size))
@@ -180,11 +180,13 @@ class RewardScorer:
         truncated = [] if longest is None else [len(ids) >= longest for ids in completion_ids]
         return ScoredRows([dict(row) for row in rows], texts, parsed, copies, vectors, truncated)
 
-    def _rewards(self, scored: ScoredRows, size: int, step: int) -> tuple[list[float | None], Floats | None]:
-        """The reward of each completion, and with `per_answer` the advantage of each answer, (B, M)."""
+    def _rewards(
+        self, scored: ScoredRows, size: int, step: int
+    ) -> tuple[list[float | None], Floats | None, dict[str, Mean]]:
+        """The reward of each completion, with `per_answer` the advantage of each answer, (B, M), and own metrics."""
         step = 0 if self.method.target_in_prompt else step  # the prompts were written before the first step
         if not (self.method.whole_group or self.method.per_answer):
-            return self._rewards_of_rollouts(scored, step), None
+            return self._rewards_of_rollouts(scored, step), None, {}
         if self.method.whole_group:
             size = self._whole_groups(len(scored.rows))
         groups = [
@@ -204,13 +206,14 @@ class RewardScorer:
         )
         if grouped is None:
             zeros = np.zeros((len(scored.rows), self.method.answers))
-            return [None] * len(scored.rows), zeros if self.method.per_answer else None
-        rewards, advantages = grouped.compute(self.method)
+            return [None] * len(scored.rows), zeros if self.method.per_answer else None, {}
+        result = grouped.compute(self.method)
         if self.method.per_answer:
-            return [None if math.isnan(each) else each for each in rewards.mean(axis=1).tolist()], advantages
+            means = result.rewards.mean(axis=1).tolist()
+            return [None if math.isnan(each) else each for each in means], result.advantages, result.means
         # A trainer that only subtracts the mean takes the advantage as the reward.
-        pairs = zip(advantages.tolist(), scored.vectors, strict=True)
-        return [None if vectors is None else advantage for advantage, vectors in pairs], None
+        pairs = zip(result.advantages.tolist(), scored.vectors, strict=True)
+        return [None if vectors is None else advantage for advantage, vectors in pairs], None, result.means
 
     def _rewards_of_rollouts(self, scored: ScoredRows, step: int) -> list[float | None]:
         """The reward of each completion, which depends on that completion alone: all of one shape in one call."""

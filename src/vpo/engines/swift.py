@@ -35,7 +35,7 @@ def register(reward: RewardFunction) -> None:
 
     plugin = SwiftPlugin(reward)
     orms["vpo"] = plugin.reward_function
-    for name in metric_names(reward.objectives):
+    for name in metric_names(reward.objectives, reward.method):
         orms[f"vpo/{name}"] = partial(plugin.metric_function, f"vpo/{name}")
 
 

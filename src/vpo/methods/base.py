@@ -33,6 +33,7 @@ class Method:
         degenerates_to: what is left of a method for sets where a rollout has one answer; None for nothing to warn of.
         single_reward: for a `per_answer` method, settings that give a rollout one reward instead, for trainers with
             one advantage per completion; None where there are none.
+        metric_names: of what it logs beside the metrics of all methods.
         answers: how many answers a prompt requests.
     """
 
@@ -46,6 +47,7 @@ class Method:
     min_group_size: ClassVar[int] = 2
     degenerates_to: ClassVar[str | None] = None
     single_reward: ClassVar[Mapping[str, Any] | None] = None
+    metric_names: ClassVar[tuple[str, ...]] = ()
     answers: int = 1
 
     def __post_init__(self) -> None:
@@ -107,6 +109,10 @@ class Method:
     def advantages(self, rewards: Array, group: Group) -> Array:
         """The advantage of each rollout, (G,), or with `per_answer` of each answer, (G, M); `rewards` are rounded."""
         return z_score(rewards) if self.normalize_by_std else centre(rewards)
+
+    def metrics(self, rewards: Array, group: Group) -> dict[str, float]:
+        """What is worth watching of a group: a number for each of `metric_names`; `rewards` are rounded."""
+        return {}
 
     def rescale_batch(self, advantages: Array) -> Array:
         """Rescale the advantages of all known rollouts of a batch, one after the other. Most methods change nothing."""

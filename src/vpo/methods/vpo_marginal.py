@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from vpo.core.arrays import namespace, shape
 from vpo.core.checks import as_integer
-from vpo.core.credit import marginal_credit
+from vpo.core.credit import marginal_credit, pool_value
 from vpo.core.simplex import Concentration, check_concentration
 from vpo.core.types import Array
 from vpo.methods.base import Method
@@ -35,6 +35,7 @@ class VpoMarginal(Method):
     takes_sets: ClassVar[bool] = True
     whole_group: ClassVar[bool] = True
     single_reward: ClassVar[Mapping[str, Any] | None] = {"answers": 1}
+    metric_names: ClassVar[tuple[str, ...]] = ("credit", "zero_credit", "from_other_sets")
     answers: int = 3
     sets: int | None = None
     concentration: Concentration = 1.0
@@ -66,13 +67,35 @@ class VpoMarginal(Method):
 
     def rewards(self, group: Group) -> Array:
         """The credit of each answer, (G, M), or with one answer of each rollout, (G,)."""
-        rollouts = shape(group.rewards_GMD)[0]
-        # Rollouts without a known reward may have left the group smaller than it was.
-        sets = min(self.sets or max(2, rollouts // 2), rollouts)
-        credit_GM = marginal_credit(group.rewards_GMD, sets=sets, concentration=self.concentration, mask=group.mask_GM)
+        credit_GM = marginal_credit(
+            group.rewards_GMD, sets=self._sets(group), concentration=self.concentration, mask=group.mask_GM
+        )
         if not self.per_answer:
             return credit_GM[:, 0]
         if not self.anchored:
             return credit_GM
         first_G1 = group.weighted(group.target_D)[:, :1]
         return namespace(credit_GM).concat([first_G1, credit_GM[:, 1:]], axis=1)
+
+    def metrics(self, rewards: Array, group: Group) -> dict[str, float]:
+        """The mean credit of an answer, the share without any, and that of the pool's value beyond a single set's.
+
+        The first two leave out missing answers and, where it is anchored, the first.
+        """
+        credit_GM = rewards if self.per_answer else rewards[:, None]
+        start = 1 if self.anchored else 0
+        credit_N = credit_GM[:, start:][group.mask_GM[:, start:]]
+        one, pool = (
+            float(pool_value(group.rewards_GMD, sets=sets, concentration=self.concentration, mask=group.mask_GM))
+            for sets in (1, self._sets(group))
+        )
+        return {
+            "credit": float(credit_N.mean()) if len(credit_N) else 0.0,
+            "zero_credit": float((credit_N == 0).mean()) if len(credit_N) else 1.0,
+            "from_other_sets": 1 - one / pool if pool > 0 else 0.0,
+        }
+
+    def _sets(self, group: Group) -> int:
+        """K. Rollouts without a known reward may have left the group smaller than it was."""
+        rollouts = shape(group.rewards_GMD)[0]
+        return min(self.sets or max(2, rollouts // 2), rollouts)

@@ -8,7 +8,7 @@ import pytest
 from tests.engines.verl.completions import BY_PLUGIN, GROUP, SUPPORTED, completions, expected, exported, scored
 from tests.tasks import ragged
 from vpo import advantages
-from vpo.engines.verl.advantages import read_rollout, rollout_advantages, rollout_metrics
+from vpo.engines.verl.advantages import read_rollout, rollout_metrics, rollout_result
 from vpo.engines.verl.export import Export, read_export, write_export
 from vpo.engines.verl.reward import VerlReward
 from vpo.methods import METHODS, get
@@ -16,7 +16,7 @@ from vpo.tasks.answers import write
 
 pytest.importorskip("pyarrow")
 
-CASES = [*SUPPORTED.items(), *BY_PLUGIN.items()]
+CASES = [*SUPPORTED.items(), *BY_PLUGIN.items(), ("vpo_marginal", {"answers": 1})]
 
 
 def rollouts_of(export, unknown=()):
@@ -36,7 +36,7 @@ def test_advantages_are_those_of_the_library_in_any_order(method, settings, tmp_
     due = expected(export, scored(export, completions(export)), step=step)
     due = due.reshape(len(rollouts), *due.shape[2:])
     order = rng.permutation(len(rollouts))
-    result = rollout_advantages(export.reward(None), [rollouts[index] for index in order], GROUP, 7)
+    result = rollout_result(export.reward(None), [rollouts[index] for index in order], GROUP, 7).advantages
     np.testing.assert_allclose(result, due[order], atol=1e-12)
     assert np.abs(result).max() > 0.1
 
@@ -51,21 +51,30 @@ def test_unknown_rewards_and_lost_rollouts_take_no_part(method, settings, tmp_pa
     due = expected(export, scored(export, completions(export)), step=step, valid=valid)
     due = due.reshape(len(rollouts), *due.shape[2:])
     reward = export.reward(None)
-    np.testing.assert_allclose(rollout_advantages(reward, rollouts, GROUP, 1), due, atol=1e-12)
+    np.testing.assert_allclose(rollout_result(reward, rollouts, GROUP, 1).advantages, due, atol=1e-12)
     rest = [index for index in range(len(rollouts)) if index not in unknown]
-    result = rollout_advantages(reward, [rollouts[index] for index in rest], GROUP, 1)
+    result = rollout_result(reward, [rollouts[index] for index in rest], GROUP, 1).advantages
     np.testing.assert_allclose(result, due[rest], atol=1e-12)
-    nothing = rollout_advantages(reward, rollouts[4:8], GROUP, 1)
+    nothing = rollout_result(reward, rollouts[4:8], GROUP, 1).advantages
     assert (nothing == 0).all()
-    assert rollout_metrics(reward, rollouts)["vpo/unknown"] == 5
+    assert rollout_metrics(reward, rollouts, {})["vpo/unknown"] == 5
 
 
 def test_objectives_are_logged_as_by_other_engines(tmp_path):
     export = exported(tmp_path / "out")
-    logged = rollout_metrics(export.reward(None), rollouts_of(export))
+    logged = rollout_metrics(export.reward(None), rollouts_of(export), {})
     vectors = np.concatenate([each for each, _ in scored(export, completions(export))])
     assert logged["vpo/objective/gold"] == pytest.approx(vectors[:, 1].mean())
     assert {"vpo/set_reward", "vpo/diversity", "vpo/parse_rate", "vpo/groups_without_spread"} <= logged.keys()
+
+
+def test_the_metrics_of_a_method_are_logged(tmp_path):
+    reward = exported(tmp_path / "out", "vpo_marginal").reward(None)
+    rollouts = rollouts_of(exported(tmp_path / "same", "vpo_marginal"))
+    logged = rollout_metrics(reward, rollouts, rollout_result(reward, rollouts, GROUP, 1).means)
+    assert 0 < logged["vpo/credit"] < logged["vpo/set_reward"]
+    assert 0 < logged["vpo/zero_credit"] < 1
+    assert 0 < logged["vpo/from_other_sets"] < 1
 
 
 def test_copies_are_told_by_the_answers_and_not_by_their_scores(tmp_path):
@@ -81,7 +90,7 @@ def test_copies_are_told_by_the_answers_and_not_by_their_scores(tmp_path):
         info = scorer.score(write(routes), "train", maze.id, deployed=False)
         assert info["score"] == pytest.approx(count * total)
         rollouts.append(read_rollout("group", info, 3))
-    once, twice, alone = rollout_advantages(export.reward(None), rollouts, 3, 0)
+    once, twice, alone = rollout_result(export.reward(None), rollouts, 3, 0).advantages
     assert once == alone < twice
 
 
@@ -101,10 +110,10 @@ def test_problems_may_differ_in_their_objectives(method, tmp_path):
             assert info["known"] == (name != "b1")
             assert not any(key.startswith("objective/") for key in info)
             rollouts.append(read_rollout(name, info, answers))
-    result = rollout_advantages(export.reward(None), rollouts, 3, 0)
+    result = rollout_result(export.reward(None), rollouts, 3, 0).advantages
     groups = [np.stack([each.vectors for each in rollouts[start : start + 3]]) for start in (0, 3)]
     masks = [np.stack([each.mask for each in rollouts[start : start + 3]]) for start in (0, 3)]
     due = advantages(export.method, groups, mask=masks, seed=5, problems=names[:2])
     np.testing.assert_allclose(result[:6].reshape(due.shape), due, atol=1e-12)
     assert (result[6:] == 0).all()
-    assert rollout_metrics(export.reward(None), rollouts)["vpo/unknown"] == 3
+    assert rollout_metrics(export.reward(None), rollouts, {})["vpo/unknown"] == 3

@@ -8,7 +8,7 @@ import numpy as np
 
 from vpo.core.types import Floats
 from vpo.engines.grading import Answers
-from vpo.engines.grouped import GroupedBatch, RolloutGroup
+from vpo.engines.grouped import GroupedBatch, GroupResult, RolloutGroup
 from vpo.engines.metrics import Mean, ScoredBatch, known_rewards, metrics
 from vpo.engines.scorer import RewardScorer
 from vpo.engines.verl.reward import read_vectors
@@ -43,8 +43,8 @@ def read_rollout(group: str, info: Mapping[str, Any], answers: int) -> Rollout:
     return Rollout(str(group), str(info["problem"]), float(info["score"]), vectors, mask, copies)
 
 
-def rollout_advantages(reward: RewardScorer, rollouts: Sequence[Rollout], size: int, step: int) -> Floats:
-    """The advantage of each rollout, (B,), or of each of its answers, (B, M); 0 where a reward is not known.
+def rollout_result(reward: RewardScorer, rollouts: Sequence[Rollout], size: int, step: int) -> GroupResult:
+    """The advantage of each rollout, or of each of its answers, and the method's own metrics.
 
     Args:
         reward: has the method, w* and the seed.
@@ -64,9 +64,9 @@ def rollout_advantages(reward: RewardScorer, rollouts: Sequence[Rollout], size: 
         step=0 if method.target_in_prompt else step,  # the prompts were written before the first step
     )
     if grouped is None:
-        return np.zeros((len(rollouts), method.answers) if method.per_answer else len(rollouts))
-    _, advantages = grouped.compute(method)
-    return advantages
+        zeros = np.zeros((len(rollouts), method.answers) if method.per_answer else len(rollouts))
+        return GroupResult(np.full_like(zeros, np.nan), zeros, {})
+    return grouped.compute(method)
 
 
 def known_share(rollouts: Sequence[Rollout]) -> Mean:
@@ -75,8 +75,8 @@ def known_share(rollouts: Sequence[Rollout]) -> Mean:
     return known_rewards(parsed, [each.vectors for each in rollouts])
 
 
-def rollout_metrics(reward: RewardScorer, rollouts: Sequence[Rollout]) -> dict[str, float]:
-    """The metrics of a step, by the names that other engines log them under."""
+def rollout_metrics(reward: RewardScorer, rollouts: Sequence[Rollout], own: Mapping[str, Mean]) -> dict[str, float]:
+    """The metrics of a step, the method's own included, by the names that other engines log them under."""
     batch = ScoredBatch(
         parsed=[["" if exists else None for exists in each.mask] for each in rollouts],
         vectors=[each.vectors for each in rollouts],
@@ -84,7 +84,7 @@ def rollout_metrics(reward: RewardScorer, rollouts: Sequence[Rollout]) -> dict[s
         groups=_groups(rollouts),
     )
     means = metrics(batch, reward.objectives, reward.target_of)
-    return {f"vpo/{name}": each.value for name, each in means.items()}
+    return {f"vpo/{name}": each.value for name, each in {**means, **own}.items()}
 
 
 def _groups(rollouts: Sequence[Rollout]) -> list[list[int]]:

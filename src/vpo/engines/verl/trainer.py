@@ -16,7 +16,7 @@ from verl.workers.utils.padding import response_to_nested
 
 from vpo.engines.answer_tokens import TokenOwners
 from vpo.engines.caller import Caller
-from vpo.engines.verl.advantages import known_share, read_rollout, rollout_advantages, rollout_metrics
+from vpo.engines.verl.advantages import known_share, read_rollout, rollout_metrics, rollout_result
 from vpo.engines.verl.compatibility import MODE
 from vpo.engines.verl.export import read_export
 from vpo.util.errors import InputError
@@ -45,8 +45,8 @@ class VpoTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
         answers = self.reward.method.answers
         rollouts = [read_rollout(uids[index], extras[index]["reward_extra_info"], answers) for index in indices]
         size = self.config.actor_rollout_ref.rollout.n
-        advantages = rollout_advantages(self.reward, rollouts, size, self.global_steps - 1)
-        metrics.update(rollout_metrics(self.reward, rollouts))
+        result = rollout_result(self.reward, rollouts, size, self.global_steps - 1)
+        metrics.update(rollout_metrics(self.reward, rollouts, result.means))
         steps = getattr(self, "total_training_steps", None)  # which verl sets when it loads the data
         caller = Caller(step=self.global_steps - 1, batches=steps)
         self.reward.check_known(known_share(rollouts), caller)
@@ -55,7 +55,7 @@ class VpoTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
         mask_BT = nested_mask.to_padded_tensor(0)
         advantages_BT = torch.zeros(mask_BT.shape)
         responses = data["responses"].unbind()
-        for index, advantage in zip(indices, advantages, strict=True):
+        for index, advantage in zip(indices, result.advantages, strict=True):
             ids = responses[index].tolist()
             by_token = advantage[self._token_owners.of(ids, answers)] if self.reward.method.per_answer else advantage
             advantages_BT[index, : len(ids)] = torch.as_tensor(by_token, dtype=torch.float32)
