@@ -25,6 +25,7 @@ import numpy as np
 from vpo.engines.caller import Caller
 from vpo.engines.reward import RewardFunction, reward_function
 from vpo.engines.rows import rows_of
+from vpo.methods import METHODS
 from vpo.tasks.answers import write
 from vpo.util.processes import leave
 
@@ -53,7 +54,7 @@ def make_reward(method: str) -> RewardFunction:
         scores: list[float] = table[int(answer.partition(" ")[0])]
         return scores
 
-    answers = ANSWERS if method in ("vpo", "multi_rlvr") else None
+    answers = ANSWERS if METHODS[method].takes_sets else None
     return reward_function(score=score, objectives=names, method=method, answers=answers, group=GROUP)
 
 
@@ -101,7 +102,7 @@ def main() -> None:
     """Measure, calculate, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=2, metavar="N")
-    parser.add_argument("--methods", default="vpo,multi_rlvr,grpo,gdpo,max_at_k", metavar="NAME,…")
+    parser.add_argument("--methods", default="vpo,vpo_marginal,multi_rlvr,grpo,gdpo,max_at_k", metavar="NAME,…")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     methods = options.methods.split(",")
