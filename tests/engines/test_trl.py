@@ -202,6 +202,28 @@ def test_a_scorer_may_share_a_name_with_a_column_and_return_one_number():
     assert reward(["p"], ["<answer>x</answer>"], answer=["gold"], other=[1]) == [0.5]
 
 
+def test_one_answer_needs_no_change_to_the_prompt():
+    """`vpo_marginal` with one answer on plain completions: its rewards are the advantages of `vpo.advantages`."""
+    method = get("vpo_marginal", answers=1)
+    reward = reward_function(method=method, score=letters, objectives=list("abc"), group=4)
+    texts = ["aab", "<think>b</think>bbb", "ab!", ""]
+    answers = ["aab", "bbb", "ab!"]
+    vectors = np.array([letters(answer) for answer in answers] + [[0.0] * 3])[None, :, None]
+    mask = np.array([[[True]] * 3 + [[False]]])
+    np.testing.assert_allclose(reward(["p"] * 4, texts), advantages(method, vectors, mask=mask)[0], atol=1e-12)
+
+
+@pytest.mark.parametrize(("group", "steps"), [(4, 1), (8, 1), (16, 2), (12, 3)])
+def test_without_a_batch_size_whole_groups_fit_in_a_batch(group, steps, tmp_path):
+    reward = reward_function(None, "vpo", score=letters, objectives=list("abc"), group=group)
+    config = grpo_config(reward, output_dir=str(tmp_path))
+    assert (config.num_generations, config.gradient_accumulation_steps) == (group, steps)
+    assert config.generation_batch_size == 8 * steps
+    assert (
+        grpo_config(reward, output_dir=str(tmp_path), per_device_train_batch_size=group).generation_batch_size == group
+    )
+
+
 def test_what_is_logged_follows_masks_and_groups():
     logged = {}
     reward = reward_function(score=lambda answer: [-1.0, -1.0], objectives=["a", "b"], group=2)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vpo.tasks.answers import duplicates, instruction, parse, parts, thoughts, write
+from vpo.tasks.answers import duplicates, instruction, parse, parse_untagged, parts, thoughts, write
 
 TAGS = ["<think>", "</think>", "<answer>", "</answer>", "<answer_1>", "</answer_1>", "<answer_2>", "</answer_2>", "<a"]
 noise = st.lists(st.one_of(st.sampled_from([*TAGS, "<answer_3>", "</answer_3>", "a", " ", "\n"]), st.text(max_size=5)))
@@ -144,6 +144,26 @@ def test_what_counts(completion, expected):
 )
 def test_what_counts_as_a_single_answer(completion, expected):
     assert parse(completion, 1) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("completion", "expected"),
+    [
+        ("The answer is 18.\n", "The answer is 18."),
+        ("<answer>a</answer> and more", "a"),
+        ("<answer>a</answer><answer>b</answer>", "a"),
+        ("cut <answer>a", None),
+        ("", None),
+        (" \n", None),
+        ("<think>x</think> a", "a"),
+        ("x</think> a", "a"),
+        ("<think>x", None),
+        ("<think>is it <answer>x</answer>?</think> a", "a"),
+        ("x = <answer_1>a</answer_1>", "x = <answer_1>a</answer_1>"),
+    ],
+)
+def test_a_single_answer_without_tags_is_the_whole_completion(completion, expected):
+    assert parse_untagged(completion) == expected
 
 
 def opened_at(text, position, answers):

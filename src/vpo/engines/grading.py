@@ -163,6 +163,10 @@ class FunctionGrader(Grader):
         self.takes = set(named)
         self.needs = [name for name, each in named.items() if each.default is each.empty]
 
+    def parse(self, text: str, answers: int) -> Answers:
+        """A single answer needs no tags, so that prompts can stay as they are."""
+        return [protocol.parse_untagged(text)] if answers == 1 else protocol.parse(text, answers)
+
     def score(self, rows: Sequence[Mapping[str, Any]], parsed: Sequence[Answers]) -> list[Floats | None]:
         """None for a row with an answer of which the function returns None, or on which it raises."""
         return [self._score(row, answers) for row, answers in zip(rows, parsed, strict=True)]

@@ -9,8 +9,8 @@
     --algo.advantage.estimator group_norm --algo.kl.init_coef 0
 
 `row` is a column with the JSON text of what the score function needs, such as ``{"solution": "4"}``. `dr_grpo`,
-`maxrl` and `max_at_k` need `--algo.advantage.estimator dr_grpo`, which only subtracts the mean. An agent sees no flags,
-so these are not checked: docs/trainers.md says what each would change.
+`maxrl`, `max_at_k` and `vpo_marginal` need `--algo.advantage.estimator dr_grpo`, which only subtracts the mean. An
+agent sees no flags, so these are not checked: docs/trainers.md says what each would change.
 
 OpenRLHF hands a reward function one sample at a time. An agent runs all samples of a prompt, so this one scores them
 together, and methods that look at the whole group have it.

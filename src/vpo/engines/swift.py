@@ -8,9 +8,9 @@
     --external_plugins that_file.py --scale_rewards group
     --reward_funcs vpo vpo/diversity vpo/objective/correct --reward_weights 1 0 0
 
-`gdpo`, `maxrl`, `max_at_k` and `dr_grpo` need `--scale_rewards none`. ms-swift logs rewards and nothing else, so each
-metric is a reward function too, whose weight must be 0; name only those that you want to watch. Settings that do not
-fit the method are refused when the trainer starts.
+`gdpo`, `maxrl`, `max_at_k`, `vpo_marginal` and `dr_grpo` need `--scale_rewards none`. ms-swift logs rewards and nothing
+else, so each metric is a reward function too, whose weight must be 0; name only those that you want to watch. Settings
+that do not fit the method are refused when the trainer starts.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,13 +4,16 @@
     dataset = ask_for(dataset, answers=3)
     trainer = GRPOTrainer(model, reward_funcs=reward, args=grpo_config(reward, output_dir="run"), train_dataset=dataset)
 
-How a method reaches the trainer: most are plain rewards, which TRL normalises in the group. `gdpo`, `maxrl` and
-`max_at_k` look at the whole group; their advantage has mean zero in it, so it is returned as the reward to a trainer
-that only subtracts the mean (`scale_rewards="none"`). `grpo_config` sets what fits, and refuses what does not.
-`vpo_anchored` has an advantage for each answer: use `vpo.engines.answer_trainer.AnswerTrainer` instead of GRPOTrainer,
-or give the whole set one reward: ``get("vpo_anchored", anchor=0.9)``.
+How a method reaches the trainer: most are plain rewards, which TRL normalises in the group. `gdpo`, `maxrl`,
+`max_at_k` and `vpo_marginal` with one answer look at the whole group; their advantage has mean zero in it, so it is
+returned as the reward to a trainer that only subtracts the mean (`scale_rewards="none"`). `grpo_config` sets what fits,
+and refuses what does not. `vpo_marginal` with sets and `vpo_anchored` have an advantage for each answer: use
+`vpo.engines.answer_trainer.AnswerTrainer` instead of GRPOTrainer, or give a completion one reward:
+``get("vpo_marginal", answers=1)``, ``get("vpo_anchored", anchor=0.9)``.
 """
 
+import math
+import os
 from typing import TYPE_CHECKING, Any
 
 from vpo.engines.compatibility import check, check_method, required_settings
@@ -20,6 +23,15 @@ from vpo.methods import Method, get
 
 if TYPE_CHECKING:
     from trl import GRPOConfig
+
+# Settings of the size of a batch. Without any of them, it is one that whole groups fit in.
+_BATCH = {
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "generation_batch_size",
+    "steps_per_generation",
+    "num_generations",
+}
 
 __all__ = ["RewardFunction", "ask_for", "check", "grpo_config", "reward_function", "task_dataset"]
 
@@ -40,6 +52,9 @@ def grpo_config(method: "str | Method | RewardFunction", **settings: Any) -> "GR
     for name, value in required_settings(chosen).items():
         settings.setdefault(name, value)
     if reward and reward.group is not None:
+        if not _BATCH.intersection(settings):
+            rollouts = GRPOConfig.per_device_train_batch_size * int(os.environ.get("WORLD_SIZE", 1))
+            settings["gradient_accumulation_steps"] = math.lcm(rollouts, reward.group) // rollouts
         settings.setdefault("num_generations", reward.group)
     # Reasoning models think once, before the first answer, or not at all, as in the paper; others ignore this.
     settings.setdefault("chat_template_kwargs", {"enable_thinking": False})

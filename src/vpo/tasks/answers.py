@@ -11,7 +11,7 @@ Several answers are written in numbered tags, ``<answer_1>…</answer_1>`` to ``
 - Answers are indexed by their number, in whatever order they appear. Of a repeated number the first that is closed
   counts. Numbers above m are ignored.
 - No text belongs to two answers: an answer that opens inside another ends it, unclosed.
-- Without tags there is no answer.
+- Without tags there is no answer, but where a user's score function reads single answers (`parse_untagged`).
 
 White space around an answer is stripped. An answer may be empty; the task scores it.
 """
@@ -62,6 +62,17 @@ def parse(completion: str, answers: int) -> list[str | None]:
         if match["name"] and (index := _index(match["name"])) < answers and texts[index] is None:
             texts[index] = match["text"].strip()
     return texts
+
+
+def parse_untagged(completion: str) -> str | None:
+    """The answer of a completion that holds one, whether it was asked to write tags or not.
+
+    Without an ``<answer>`` outside thoughts it is the whole completion without its thoughts. None where that is empty,
+    and where the tag is not closed.
+    """
+    if _opened(completion, 1):
+        return parse(completion, 1)[0]
+    return split_thoughts(completion, _ANSWERS[True])[1] or None
 
 
 def parts(completion: str, answers: int) -> list[tuple[int, int]]:
