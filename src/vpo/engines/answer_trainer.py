@@ -1,4 +1,4 @@
-"""A `trl.GRPOTrainer` for methods with an advantage for each answer, such as vpo_anchored. Run on TRL 1.16.
+"""A `trl.GRPOTrainer` for methods with an advantage for each answer, such as vpo_marginal. Run on TRL 1.16.
 
     trainer = AnswerTrainer(model, reward_funcs=reward, args=grpo_config(reward), train_dataset=dataset)
 
