@@ -108,17 +108,14 @@ bench: $(READY)  ## time the core, the tasks, rewards, generation, a training st
 	$(BIN)/python -W ignore benchmarks/train.py
 	$(BIN)/python -W ignore benchmarks/scale.py
 
-DEMO_RUNS := grpo vpo vpo_marginal base
-DEMO_vpo_marginal := --answers 1 --group 24  # as many answers as vpo writes: 8 sets of 3
-
 .PRECIOUS: demo/%/model
 # Resumes after an interruption; once finished, only prints the comparison again.
-demo: $(DEMO_RUNS:%=demo/%/eval.json)  ## train a small language model with GRPO, VPO and marginal credit, compare
-	$(BIN)/vpo compare $(DEMO_RUNS:%=demo/%) --out demo/comparison
+demo: demo/grpo/eval.json demo/vpo/eval.json demo/base/eval.json  ## train a small language model with GRPO and VPO, compare
+	$(BIN)/vpo compare demo/grpo demo/vpo demo/base --out demo/comparison
 
 demo/%/model: | $(READY)
 	@if [ -e demo/$* ]; then $(DEMO) train --resume demo/$*; \
-	  else $(DEMO) train --config examples/maze.toml --method $* $(DEMO_$*) --out demo/$*; fi
+	  else $(DEMO) train --config examples/maze.toml --method $* --out demo/$*; fi
 
 demo/base/eval.json: | $(READY)
 	@$(DEMO) eval embedded --task maze --set size=7 --problems 200 --out demo/base --overwrite >/dev/null
