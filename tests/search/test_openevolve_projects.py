@@ -152,6 +152,18 @@ def test_early_stopping_ends_a_run_and_a_resumed_one(tmp_path):
     assert evolve(tmp_path, answer, 30, **settings)[2] == []
 
 
+def test_a_lost_child_does_not_put_off_early_stopping(tmp_path):
+    """All scores are below 0: a lost child that counted 0 would be the best."""
+
+    def answer(request, number):
+        programs = [f"```python\ndef search():\n    return {5 + number + k}\n```" for k in range(3)]
+        return write([*programs[:2], "", programs[2]])
+
+    settings = {"diff_based_evolution": False, "early_stopping_patience": 2}
+    _, rows, _ = evolve(tmp_path, answer, 40, answers=4, **settings)
+    assert [row["metrics"] is None for row in rows] == [False, False, True, False]
+
+
 def test_a_description_of_changes_is_kept(tmp_path):
     def answer(request, number):
         assert "# Changes Description" in user_message(request)

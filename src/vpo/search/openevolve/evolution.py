@@ -143,7 +143,7 @@ class SetEvolution:
         self.lost = lost_children(rows)
         self._stopping = Stopping(self.config, self.until)
         for row in rows:
-            self._stopping.tell(row["metrics"] or {})
+            self._stopping.tell(row["metrics"])
             if row["iteration"] > loaded and not row["error"]:
                 self.population.add_again(row)
         done = max((row["iteration"] for row in rows), default=0)
@@ -252,7 +252,7 @@ class SetEvolution:
             if row["error"]:
                 logger.warning("iteration %d: %s", child.iteration, row["error"])
             rows.append(row)
-            self._stopping.tell(row["metrics"] or {})
+            self._stopping.tell(row["metrics"])
         self.lost += lost_children(rows)
         add_children(self.output, rows)
 

@@ -21,8 +21,10 @@ class Stopping:
         self._best = float("-inf")
         self._children = 0  # since the best improved
 
-    def tell(self, metrics: dict[str, Any]) -> None:
-        """Learn the metrics of the next child, in the order of iterations."""
+    def tell(self, metrics: dict[str, Any] | None) -> None:
+        """Learn the metrics of the next child, in the order of iterations; None for a lost one, which has no score."""
+        if metrics is None:
+            return
         if self.until is not None and metrics.get(self.until) == 1:
             self.reached = True
         if self.patience is None:
