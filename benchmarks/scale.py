@@ -125,10 +125,10 @@ def main() -> None:
         print(json.dumps({"processes": options.processes, "rows": rows}, indent=1))
         return
     print(f"{ROLLOUTS:,} rollouts, {OBJECTIVES} objectives; a step of 1e9 parameters, {SPEED / 1e12:.0f} Tflop/s a GPU")
-    print(f"{'':10}  answers  1 process     share  {options.processes} processes     share")
+    print(f"{'':12}  answers  1 process     share  {options.processes} processes     share")
     for row in rows:
         print(
-            f"{row['method']:10}  {row['answers']:7}  {row['seconds']:7.2f} s  {row['share_of_a_step']:8.2%}"
+            f"{row['method']:12}  {row['answers']:7}  {row['seconds']:7.2f} s  {row['share_of_a_step']:8.2%}"
             f"  {row['seconds_in_processes']:9.2f} s  {row['share_in_processes']:8.2%}"
         )
 
