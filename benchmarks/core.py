@@ -24,7 +24,7 @@ def python_loop(rewards_BMD: np.ndarray) -> np.ndarray:
 
 
 def subset_loop(rewards_PGMD: np.ndarray, sets: int) -> np.ndarray:
-    """The marginal credit by its definition: a all choices of K − 1 other sets, with and without an answer."""
+    """The marginal credit by its definition: over all choices of K − 1 other sets, with and without an answer."""
     directions = vpo.directions(rewards_PGMD.shape[-1])
     credit_PGM = np.zeros(rewards_PGMD.shape[:-1])
     for group, values_GMK in enumerate(rewards_PGMD @ directions.T):

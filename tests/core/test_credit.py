@@ -129,6 +129,14 @@ def test_the_value_of_a_pool_is_the_mean_over_all_unions_of_its_sets(sets):
     )
 
 
+def test_several_numbers_of_sets_in_one_call():
+    rewards = np.random.default_rng(0).random((2, 5, 3, 4))
+    each = [pool_value(rewards, sets=sets) for sets in (1, 3)]
+    np.testing.assert_allclose(pool_value(rewards, sets=(1, 3)), np.stack(each, axis=-1), atol=1e-14)
+    with pytest.raises(InputError, match=r"sets must lie in 1\.\.5, the rollouts of a group, not 6"):
+        pool_value(rewards, sets=(1, 6))
+
+
 @pytest.mark.parametrize(
     ("shape", "sets", "message"),
     [

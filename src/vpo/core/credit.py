@@ -11,7 +11,7 @@ that x_l is the best of K − 1 of them. The sum over l replaces the one over al
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from array_api_compat import device
 
@@ -50,7 +50,7 @@ def marginal_credit(
     """
     rewards = as_array(rewards, "rewards")
     xp = namespace(rewards)
-    blocks = _values(rewards, sets, concentration, directions, mask)
+    blocks = _values(rewards, (sets,), concentration, directions, mask)
     credit_PGM = xp.concat([_credit(values_PGMK, sets, xp) for values_PGMK in blocks])
     return narrow(xp.reshape(credit_PGM, shape(rewards)[:-1]), rewards)
 
@@ -58,26 +58,29 @@ def marginal_credit(
 def pool_value(
     rewards: ArrayLike,
     *,
-    sets: int,
+    sets: int | Sequence[int],
     concentration: Concentration = 1.0,
     directions: ArrayLike | None = None,
     mask: ArrayLike | None = None,
 ) -> Array:
     """Expected best of K sets of a group, drawn without replacement, E_w E_T[max T], (..., G, M, D) → (...).
 
-    With 1 set it is the mean of the set rewards. The arguments are those of `marginal_credit`.
+    With 1 set it is the mean of the set rewards. The arguments are those of `marginal_credit`; several numbers of sets
+    in one call, (..., G, M, D) → (..., len(sets)), cost little more than one.
     """
     rewards = as_array(rewards, "rewards")
     xp = namespace(rewards)
-    blocks = _values(rewards, sets, concentration, directions, mask)
+    numbers = tuple(sets) if isinstance(sets, Sequence) else (sets,)
+    blocks = _values(rewards, numbers, concentration, directions, mask)
     best = [_worth(xp.max(values_PGMK, axis=2), xp) for values_PGMK in blocks]
-    value_P = xp.concat([xp.mean(best_at_k(xp.moveaxis(best_PGK, 1, -1), sets), axis=-1) for best_PGK in best])
-    return narrow(xp.reshape(value_P, shape(rewards)[:-3]), rewards)
+    value_Pn = xp.concat([xp.mean(best_at_k(xp.moveaxis(best_PGK, 1, -1), numbers), axis=1) for best_PGK in best])
+    value = narrow(xp.reshape(value_Pn, (*shape(rewards)[:-3], len(numbers))), rewards)
+    return value if isinstance(sets, Sequence) else value[..., 0]
 
 
 def _values(
     rewards: Array,
-    sets: int,
+    sets: Sequence[int],
     concentration: Concentration,
     directions: ArrayLike | None,
     mask: ArrayLike | None,
@@ -87,8 +90,9 @@ def _values(
     *batch, rollouts, answers, objectives = shape(rewards)
     if 0 in (rollouts, answers, objectives):
         raise InputError(f"rewards must have 1 or more rollouts, answers and objectives, not shape {shape(rewards)}")
-    if not 1 <= as_integer(sets, "sets") <= rollouts:
-        raise InputError(f"sets must lie in 1..{rollouts}, the rollouts of a group, not {sets}")
+    for number in sets:
+        if not 1 <= as_integer(number, "sets") <= rollouts:
+            raise InputError(f"sets must lie in 1..{rollouts}, the rollouts of a group, not {number}")
     xp = namespace(rewards)
     points_DK = direction_columns(rewards, concentration, directions)
     rewards_PGMD = xp.reshape(widen(rewards), (math.prod(batch), rollouts, answers, objectives))

@@ -85,10 +85,9 @@ class VpoMarginal(Method):
         credit_GM = rewards if self.per_answer else rewards[:, None]
         start = 1 if self.anchored else 0
         credit_N = credit_GM[:, start:][group.mask_GM[:, start:]]
-        one, pool = (
-            float(pool_value(group.rewards_GMD, sets=sets, concentration=self.concentration, mask=group.mask_GM))
-            for sets in (1, self._sets(group))
-        )
+        sets = (1, self._sets(group))
+        values = pool_value(group.rewards_GMD, sets=sets, concentration=self.concentration, mask=group.mask_GM)
+        one, pool = map(float, values)
         return {
             "credit": float(credit_N.mean()) if len(credit_N) else 0.0,
             "zero_credit": float((credit_N == 0).mean()) if len(credit_N) else 1.0,
