@@ -42,6 +42,12 @@ class GroupResult:
     advantages: Floats
     means: dict[str, Mean]
 
+    @classmethod
+    def unknown(cls, rollouts: int, method: Method) -> "GroupResult":
+        """That of a batch without any known reward."""
+        shape = (rollouts, method.answers) if method.per_answer else (rollouts,)
+        return cls(np.full(shape, np.nan), np.zeros(shape), {})
+
 
 @dataclass(frozen=True)
 class GroupedBatch:

@@ -15,7 +15,7 @@ from vpo.core.types import Floats
 from vpo.engines.alarms import Alarms
 from vpo.engines.caller import Caller
 from vpo.engines.grading import Grader
-from vpo.engines.grouped import GroupedBatch, RolloutGroup
+from vpo.engines.grouped import GroupedBatch, GroupResult, RolloutGroup
 from vpo.engines.metrics import Mean, ScoredBatch, answer_mask, known_rewards, mean, merged, metrics
 from vpo.engines.prompts import DEPLOYED
 from vpo.engines.rows import ScoredRows, group_indices, key_of, text_of
@@ -204,10 +204,8 @@ class RewardScorer:
             seed=self.seed,
             step=step,
         )
-        if grouped is None:
-            zeros = np.zeros((len(scored.rows), self.method.answers))
-            return [None] * len(scored.rows), zeros if self.method.per_answer else None, {}
-        result = grouped.compute(self.method)
+        unknown = GroupResult.unknown(len(scored.rows), self.method)
+        result = unknown if grouped is None else grouped.compute(self.method)
         if self.method.per_answer:
             means = result.rewards.mean(axis=1).tolist()
             return [None if math.isnan(each) else each for each in means], result.advantages, result.means

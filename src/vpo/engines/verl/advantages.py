@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from vpo.core.types import Floats
 from vpo.engines.grading import Answers
 from vpo.engines.grouped import GroupedBatch, GroupResult, RolloutGroup
@@ -64,8 +62,7 @@ def rollout_result(reward: RewardScorer, rollouts: Sequence[Rollout], size: int,
         step=0 if method.target_in_prompt else step,  # the prompts were written before the first step
     )
     if grouped is None:
-        zeros = np.zeros((len(rollouts), method.answers) if method.per_answer else len(rollouts))
-        return GroupResult(np.full_like(zeros, np.nan), zeros, {})
+        return GroupResult.unknown(len(rollouts), method)
     return grouped.compute(method)
 
 
