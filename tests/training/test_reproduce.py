@@ -163,7 +163,6 @@ def begun(tmp_path):
         cwd=tmp_path,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which a shell in the background ignores
     )
     runs = tmp_path / "out" / "runs"
     try:

@@ -38,9 +38,8 @@ print(supervised.run([sys.executable, "-S", "-c", *sys.argv[1:]], cwd=Path.cwd()
 
 @pytest.fixture(autouse=True)
 def default_signals():
-    """`nohup` and the background of a shell let the tests ignore some of these signals."""
+    """`nohup` lets the tests ignore some of these signals."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

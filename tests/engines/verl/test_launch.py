@@ -111,7 +111,7 @@ def launched(folder):
     python = fake_python(folder, answers(GOOD, waits))
     command = [sys.executable, "-W", "ignore", "-m", "vpo", *TRAIN, "--python", python, "--out", str(folder / "run")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(command, env=environment, preexec_fn=heed_ctrl_c)
+    process = subprocess.Popen(command, env=environment)
     try:
         until(lambda: process.poll() is not None or ((folder / "verl").is_file() and (folder / "verl").read_text()))
         assert process.poll() is None
@@ -119,11 +119,6 @@ def launched(folder):
     finally:
         process.kill()
         process.wait()
-
-
-def heed_ctrl_c():
-    """The tests themselves may run in the background of a shell, which lets them ignore it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def until(condition):
