@@ -18,8 +18,9 @@ from typing import Any
 from mutants import mutant
 from vpo.sandbox import Limits, Sandbox
 from vpo.tasks.code.evalplus import read_humaneval_plus, read_mbpp_plus
+from vpo.tasks.code.expected import compute_expected
 from vpo.tasks.code.problem import CodeProblem
-from vpo.tasks.code.running import Submission, compute_expected, grade
+from vpo.tasks.code.running import Submission, grade
 
 LIMITS = Limits(test_seconds=2, seconds=60, output_bytes=16_000_000)
 # What is returned instead of the result, as an expression of it; an error is a wrong answer.
@@ -93,8 +94,7 @@ def compare(path: str, mutants: int, inputs: int, seed: int) -> dict[str, Any]:
     differences = []
     with Sandbox(limits=LIMITS) as sandbox:
         drafts = compute_expected(lambda: sandbox, drafts)
-        fields = ("id", "statement", "entry", "starter", "setup", "solution", "checks")
-        problems = [CodeProblem(**{name: getattr(each, name) for name in fields}, hidden=()) for each in drafts]
+        problems = [CodeProblem(draft, most=len(draft.checks)) for draft in drafts]
         jobs = [
             (row, problem, *program)
             for row, problem in zip(rows, problems, strict=True)

@@ -64,7 +64,9 @@ def mutant(source: str, random: Random) -> tuple[str, str] | None:
 def survivors(path: str, count: int, seed: int) -> tuple[int, list[dict[str, str]]]:
     """The number of mutants, and those that pass every test."""
     random = Random(seed)
-    problems = [problem for problem in CodeTask(data=path).problems() if problem.solution]
+    task = CodeTask(data=path)
+    problems = [problem for problem in task.problems() if problem.solution]
+    task.prepare(problems)
     mutants = []
     for problem in random.sample(problems, len(problems)):
         if len(mutants) < count and (changed := mutant(problem.solution, random)):

@@ -47,9 +47,12 @@ Jobs = list[tuple[Program, list[Case]]]
 
 def read(path: str) -> Jobs:
     """The solutions of a file, with all their tests."""
+    task = CodeTask(data=path)
+    problems = task.problems()
+    task.prepare(problems)
     return [
         (call.program, call.cases)
-        for problem in CodeTask(data=path).problems()
+        for problem in problems
         for call in program_calls(problem.solution or "", "", problem.entry, (*problem.checks, *problem.hidden))
     ]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from vpo.engines.trl import reward_function
-from vpo.tasks import Objective, Task
+from vpo.tasks import Objective, Reading, Task
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,11 @@ class LettersTask(Task):
     def question(self, problem):
         return [{"role": "user", "content": problem.id}]
 
-    def parse(self, completion, answers):
+    def read(self, completion, answers):
         size = max(1, len(completion) // answers)
-        return [completion[index * size : (index + 1) * size] for index in range(answers)]
-
-    def parts(self, completion, answers):
-        size = max(1, len(completion) // answers)
-        return [(len(completion) if index + 1 == answers else (index + 1) * size, index) for index in range(answers)]
+        texts = [completion[index * size : (index + 1) * size] for index in range(answers)]
+        ends = [len(completion) if index + 1 == answers else (index + 1) * size for index in range(answers)]
+        return Reading(texts, [True] * answers, list(zip(ends, range(answers), strict=True)))
 
     def score(self, problem, answer):
         return tuple(letters(answer))

@@ -17,21 +17,23 @@ def vectors(*rows):
 def test_groups_of_different_size_by_hand():
     # Two rollouts of one answer each are known in the first group, one in the second, none in the third.
     scored = [vectors([1, 0]), vectors([0, 0.5]), vectors([0.25, 1]), None, None, None]
-    batch = ScoredBatch([["a"], ["b"], [None], ["d"], ["e"], ["f"]], scored, [0.5, 0.25, 0.625, None, None, None],
-                   [[0, 1], [2, 3], [4, 5]])  # fmt: skip
+    strict = [[True], [False], [False], [True], [True], [False]]
+    batch = ScoredBatch([["a"], ["b"], [None], ["d"], ["e"], ["f"]], strict, scored, 
+                   [0.5, 0.25, 0.625, None, None, None], [[0, 1], [2, 3], [4, 5]])  # fmt: skip
     means = metrics(batch, ["first", "second"], lambda dimensions: np.full(dimensions, 1 / dimensions))
     assert means["diversity"] == Mean(1.5 + 0.0, 2)  # |1 − 0| + |0 − 0.5|; one answer is as far as nothing from itself
     assert means["target"] == Mean(0.5 + 0.25 + 0.625, 3)
     assert means["objective/first"] == Mean(1.25, 3)
     assert means["objective/second"] == Mean(1.5, 3)
-    assert means["parse_rate"] == Mean(5, 6)
+    assert means["parse_rate"] == Mean(3, 6)
+    assert means["read_rate"] == Mean(5, 6)
     assert means["unknown"] == Mean(3, 0)
     assert means["groups_without_spread"] == Mean(1, 2)
 
 
 def test_problems_of_different_objectives_are_measured_each_in_its_own():
-    batch = ScoredBatch([["a", "b"], ["c", "d"]], [vectors([1, 0], [0, 1]), vectors([1, 0, 0], [1, 0, 0])], [0.75, 0.5],
-                   [[0], [1]])  # fmt: skip
+    batch = ScoredBatch([["a", "b"], ["c", "d"]], [[True] * 2] * 2,
+                   [vectors([1, 0], [0, 1]), vectors([1, 0, 0], [1, 0, 0])], [0.75, 0.5], [[0], [1]])  # fmt: skip
     means = metrics(batch, [], lambda dimensions: np.full(dimensions, 1 / dimensions))
     assert means["diversity"] == Mean(2.0, 2)
     np.testing.assert_allclose(means["target"].value, (0.5 + 1 / 3) / 2)

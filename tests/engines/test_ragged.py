@@ -1,5 +1,7 @@
 """Training on a task whose problems differ in their objectives: every method, and rewards that are not known."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ pytest.importorskip("trl")
 from tests.engines.tiny import save_tiny_model
 from tests.engines.training import run_trainer
 from tests.tasks.ragged import BitsTask
+from tests.tasks.readings import reading_of
 from vpo import advantages
 from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.engines.trl import reward_function, task_dataset
@@ -105,9 +108,8 @@ def test_a_target_cannot_be_chosen():
 def test_a_trainer_goes_through(name, tmp_path):
     model = save_tiny_model(tmp_path / "model")
     reward = reward_function(TASK, name, problems=PROBLEMS, group=G)
-    inner = reward.grader.parse  # noise holds no answers: these replace it
-    texts = iter(["?", "10", "01", "11"] * 100)
-    reward.grader.parse = lambda text, answers: inner(text, answers) and [next(texts) for _ in range(answers)]
+    texts = itertools.cycle(["?", "10", "01", "11"])  # noise holds no answers: these replace it
+    reward.grader.read = lambda text, answers: reading_of(text, [next(texts) for _ in range(answers)])
     kind = AnswerTrainer if get(name).per_answer else None
     trainer, _, seen = run_trainer(model, reward, tmp_path, kind=kind)
     assert trainer.state.global_step == 1

@@ -47,7 +47,7 @@ def test_everything_worth_watching_is_logged(tiny, tmp_path):
     logged = trainer.state.log_history[0]
     for name in ("objective/vowels", "objective/rest", "set_reward", "diversity", "parse_rate", "truncated"):
         assert 0 <= logged[f"vpo/{name}"] <= 3, name
-    assert logged["vpo/parse_rate"] == 1
+    assert logged["vpo/parse_rate"] == logged["vpo/read_rate"] == 1
     assert logged["vpo/groups_without_spread"] in (0, 0.5, 1)
     assert logged["rewards/vpo/mean"] == pytest.approx(logged["vpo/set_reward"], abs=1e-5)
 
@@ -255,7 +255,7 @@ def test_thinking_is_off_by_default(tmp_path):
     assert chosen.chat_template_kwargs == {"enable_thinking": True}
 
 
-def test_a_low_parse_rate_raises_an_alarm_once():
+def test_a_low_read_rate_raises_an_alarm_once():
     reward = reward_function(score=letters, objectives=list("abc"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -266,8 +266,66 @@ def test_a_low_parse_rate_raises_an_alarm_once():
     assert "raise max_completion_length" in alarms[0]
 
 
+UNREAD = "Sure!\x1b[31m\n\u202e" + "x" * 5000 + " the end"
+
+
+@pytest.mark.parametrize("method", ["vpo", "vpo_marginal"])
+def test_a_first_batch_without_answers_warns_at_once_and_shows_a_completion(method, recwarn):
+    reward = reward_function(method=method, score=letters, objectives=list("abc"), answers=2, group=2)
+    for _ in range(8):
+        reward(prompts=["p"] * 2, completions=[UNREAD, "no tags"])
+    (message,) = [str(each.message) for each in recwarn.list if "could be read" in str(each.message)]
+    assert message.startswith("none of the answers of the first batch could be read")
+    assert r"one of the completions: Sure!\x1b[31m\n\u202exxx" in message
+    assert message.endswith("xxx the end")
+    assert " … 4,6" in message
+    assert message.isprintable()
+    assert len(message) < 1000
+
+
+def test_nearly_no_answers_in_the_first_batch_are_enough_for_the_warning(recwarn):
+    def alarms(readable, completions, batches=1):
+        recwarn.clear()
+        reward = reward_function(score=letters, objectives=list("abc"), answers=1, method="grpo")
+        for _ in range(batches):
+            texts = ["a"] * readable + [""] * (completions - readable)
+            reward(prompts=["p"] * completions, completions=texts)
+        return [str(each.message) for each in recwarn.list if "could be read" in str(each.message)]
+
+    (message,) = alarms(1, 20)
+    assert message.startswith("only 5% of the answers of the first batch could be read")
+    assert message.endswith("one of the completions: (empty)")
+    assert alarms(2, 20) == []
+    assert alarms(0, 1) == []  # an engine that passes one completion at a time
+    (message,) = alarms(4, 20, batches=7)
+    assert message.startswith("only 20% of the answers could be read, and few in the last 5 batches")
+
+
+def test_a_first_batch_that_is_read_raises_no_alarm_in_the_second(recwarn):
+    reward = reward_function(score=letters, objectives=list("abc"), answers=2)
+    for texts in ([write(["a", "b"])] * 2, ["no tags"] * 2):
+        reward(prompts=["p"] * 2, completions=texts)
+    assert [each for each in recwarn.list if "could be read" in str(each.message)] == []
+
+
+def test_text_prompts_become_messages_or_are_warned_of(recwarn):
+    texts = Dataset.from_dict({"prompt": ["Question?", "Another?"], "solution": ["4", "5"]})
+    with pytest.warns(UserWarning, match="the prompts are texts, to which trainers apply no chat template") as caught:
+        asked = ask_for(texts, 3)
+    assert len(caught) == 1
+    recwarn.clear()
+    assert ask_for(texts, 3, chat=False)["prompt"][:] == asked["prompt"][:]
+    chat = ask_for(texts, 3, chat=True)
+    assert chat[1] == {"prompt": [{"role": "user", "content": asked[1]["prompt"]}], "solution": "5"}
+    messages = Dataset.from_dict({"prompt": [[{"role": "user", "content": "Question?"}]]})
+    assert ask_for(messages, 3)[0]["prompt"] == ask_for(messages, 3, chat=True)[0]["prompt"] == chat[0]["prompt"]
+    assert next(iter(ask_for(texts.to_iterable_dataset(), 3, chat=True))) == chat[0]
+    assert len(ask_for(texts.select([]), 3)) == 0
+    assert recwarn.list == []
+
+
 def test_prompts_ask_for_m_answers():
-    texts = ask_for(Dataset.from_dict({"prompt": ["Question?"], "solution": ["4"]}), 3)
+    texts = ask_for(Dataset.from_dict({"prompt": ["Question?"], "solution": ["4"]}), 3, chat=False)
     assert texts[0]["prompt"].startswith("Question?\n\nGive 3 different answers")
     assert texts[0]["solution"] == "4"
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "Question?"}]

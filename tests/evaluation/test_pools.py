@@ -6,6 +6,7 @@ import pytest
 
 from vpo import read_pool, write_pool
 from vpo.util.errors import InputError
+from vpo.util.row_files import read_rows
 
 
 def row(problem="p", generation=0, position=1, gold=0.5, lava=1.0, **more):
@@ -297,3 +298,36 @@ def test_targets_of_problems_that_differ_must_be_uniform(tmp_path):
     write_pool(tmp_path / "pool.jsonl", rows)
     with pytest.raises(InputError, match="target must be the same in every row, or uniform where problems differ"):
         read_pool(tmp_path / "pool.jsonl")
+
+
+# Completions
+
+
+@pytest.mark.parametrize("name", ["pool.jsonl", "pool.jsonl.gz", "pool.parquet"])
+def test_a_pool_keeps_completions_and_does_not_measure_them(tmp_path, name):
+    kept = [{**each, "completion": "raw\n"} if each["position"] == 1 else each for each in FULL]
+    write_pool(tmp_path / name, kept)
+    write_pool(tmp_path / f"plain-{name}", FULL)
+    texts = [each.get("completion") for _, each in read_rows(tmp_path / name)]
+    assert texts == ["raw\n", None] * 3
+    pool, plain = read_pool(tmp_path / name), read_pool(tmp_path / f"plain-{name}")
+    assert repr(pool.problems) == repr(plain.problems)
+
+
+def test_the_column_of_completions_is_not_read_from_parquet(tmp_path):
+    write_pool(tmp_path / "pool.parquet", [{**each, "completion": "raw"} for each in FULL])
+    rows = [each for _, each in read_rows(tmp_path / "pool.parquet", without=["completion", "other"])]
+    assert rows[0].keys() == read_columns(tmp_path / "pool.parquet") - {"completion"}
+    assert rows[0]["scores"] == FULL[0]["scores"]
+
+
+def read_columns(path):
+    from pyarrow import parquet
+
+    return set(parquet.read_schema(path).names)
+
+
+def test_a_completion_must_be_text(tmp_path):
+    with pytest.raises(InputError, match=r"pool.jsonl:1: completion must be text, not 7"):
+        read_pool(lines(tmp_path / "pool.jsonl", [row(completion=7)]))
+    assert read_pool(lines(tmp_path / "null.jsonl", [row(completion=None)])).problems

@@ -6,6 +6,7 @@ from vpo import read_pool
 from vpo.cli.main import main
 from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
+from vpo.util.row_files import read_rows
 
 
 @pytest.fixture
@@ -29,8 +30,9 @@ def test_completions_become_a_pool(tmp_path, completions, capsys):
     assert main(["score", str(completions), "--task", "maze", "--out", pool_path, *ARGUMENTS]) == 0
     output = capsys.readouterr().out
     assert (
-        "6 completions, 18 answers: 66.7% present, 66.7% readable, 16.7% repeat an earlier one of their set" in output
+        "6 completions, 18 answers: 83.3% present, 83.3% readable, 16.7% repeat an earlier one of their set" in output
     )
+    assert "; 66.7% are in the form that was asked for\n" in output  # the last of each second one has no closing tag
     assert f"next: vpo measure {pool_path}" in output
     pool = read_pool(pool_path)
     assert len(pool.problems) == 3
@@ -42,9 +44,50 @@ def test_completions_become_a_pool(tmp_path, completions, capsys):
         zeros = [0, 0, 0, 0]
         assert problem.scores_nD.tolist() == [vector, vector, zeros, zeros, vector, zeros]
         assert problem.tokens_N.tolist() == [50, 20]
-        assert problem.answers[3:] == (None, MazeTask().gold(maze), None)
+        assert problem.answers[3:] == (None, MazeTask().gold(maze), "R")
     assert main(["measure", pool_path]) == 0
     assert main(["diagnose", pool_path]) == 0
+
+
+@pytest.mark.parametrize("name", ["pool.jsonl", "pool.parquet"])
+def test_the_text_of_a_completion_is_kept_once(tmp_path, completions, name):
+    assert main(["score", str(completions), "--task", "maze", "--out", str(tmp_path / name), *ARGUMENTS]) == 0
+    rows = [row for _, row in read_rows(tmp_path / name)]
+    texts = [json.loads(line)["completion"] for line in completions.read_text().splitlines()]
+    assert [row["completion"] for row in rows if row["position"] == 1] == texts
+    assert {row.get("completion") for row in rows if row["position"] > 1} == {None}
+
+
+def test_a_completion_without_any_answer_is_kept_too(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text(json.dumps({"problem": 0, "completion": "I will not \ud800 answer."}) + "\n")
+    assert main(["score", str(path), "--task", "maze", "--answers", "2"]) == 0
+    first, second = (row for _, row in read_rows(tmp_path / "mine.pool.jsonl"))
+    assert (first["answer"], first["completion"]) == (None, "I will not \\ud800 answer.")
+    assert "completion" not in second
+
+
+def unread(tmp_path, capsys, texts):
+    """The warnings about completions of three problems in turn."""
+    path = tmp_path / "mine.jsonl"
+    rows = [{"problem": index // 2, "completion": text} for index, text in enumerate(texts)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["score", str(path), "--task", "maze", "--set", "size=7"]) == 0
+    return capsys.readouterr().err
+
+
+def test_where_most_answers_cannot_be_read_three_completions_are_shown(tmp_path, capsys):
+    good, bad = write(["U"]), ["bad\x1b 0", "bad 1", "bad 2", "bad 3", "bad 4\n" + "x" * 9999]
+    first, *samples = unread(tmp_path, capsys, [*bad[:4], good, bad[4], good]).splitlines()
+    assert first.startswith("vpo: warning: only 29% of the answers could be read, and all others count as wrong: check")
+    ids = [maze.id for maze in MazeTask(size=7).problems(count=3)]
+    assert [sample.split(": ")[0].strip() for sample in samples] == ids  # of different problems
+    assert samples[0].endswith(r"bad\x1b 0")
+    assert samples[1].endswith("bad 2")
+    assert len(samples[2]) < 500
+    assert all(sample.isprintable() for sample in samples)
+    assert len(unread(tmp_path, capsys, ["bad 0", "bad 1"]).splitlines()) == 3
+    assert unread(tmp_path, capsys, ["bad", good, good, "bad"]) == ""
 
 
 def test_json(tmp_path, completions, capsys):
@@ -54,7 +97,8 @@ def test_json(tmp_path, completions, capsys):
     )
     data = json.loads(capsys.readouterr().out)
     assert data["completions"] == 6
-    assert data["given"] == pytest.approx(12 / 18)
+    assert data["given"] == pytest.approx(15 / 18)
+    assert data["in_form"] == pytest.approx(12 / 18)
     assert data["mean"]["completion"] == pytest.approx(0.5)
     solvable = sum(MazeTask().solved(MazeTask().expected(maze)) for maze in MazeTask(size=7).problems(count=3))
     assert data["solved"] == pytest.approx(3 * solvable / 18)

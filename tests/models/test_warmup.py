@@ -1,6 +1,7 @@
 """Warm-up: models that do not write sets learn to, from demonstrations and from their own answers."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from vpo.models.maze import make_model, make_tokenizer, shape_for
 from vpo.models.policy import load
 from vpo.models.sft import encode
 from vpo.models.warmup import WarmupConfig, _own_sets, warm_up
+from vpo.tasks import Task
 from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.toolrl import Call, ToolProblem, ToolrlTask
@@ -148,3 +150,36 @@ def test_a_prompt_ends_where_the_template_says_and_a_completion_in_its_end():
 def test_bad_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         WarmupConfig(**settings)
+
+
+@pytest.fixture
+def no_model(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr(warmup, "load", refuse)
+
+
+class NoGold(MazeTask):
+    """Mazes without gold answers."""
+
+    def demonstrations(self, problem, count, random):
+        return Task.demonstrations(self, problem, count, random)
+
+    def gold(self, problem):
+        return None
+
+
+def test_a_task_without_demonstrations_names_the_other_source_before_the_model_is_loaded(
+    untrained, tmp_path, no_model, monkeypatch
+):
+    located = locate(untrained, "maze", TASK)
+    resolved = located.resolve(answers=3, max_tokens=29)
+    monkeypatch.setattr(type(located), "resolve", lambda *_, **__: replace(resolved, task=NoGold(**TASK)))
+    with pytest.raises(ValueError, match="task maze has no demonstrations") as raised:
+        warm_up(untrained, "maze", TASK, tmp_path / "out", WarmupConfig())
+    assert str(raised.value).endswith("has no gold answer: learn from another source, with --source own")
+    with pytest.raises(ValueError, match=r"single_steps needs gold answers, and task maze has no .*: set it to 0"):
+        warm_up(untrained, "maze", TASK, tmp_path / "out", WarmupConfig(source="own", single_steps=1))
+    with pytest.raises(AssertionError, match="a model was loaded"):
+        warm_up(untrained, "maze", TASK, tmp_path / "out", WarmupConfig(source="own"))

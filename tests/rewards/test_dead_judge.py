@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM
 from tests.engines.tiny import save_tiny_model
 from tests.rewards.judged import fine, make_judge
 from tests.search.endpoint import dripping, endpoint
+from tests.tasks.readings import reading_of
 from tests.training.trained import stop_after
 from vpo.cli.main import main
 from vpo.engines.alarms import PATIENCE, Alarms
@@ -59,9 +60,9 @@ def folder(tmp_path, monkeypatch):
     def pieces(self, text, answers):
         """Cut a completion, which is noise, into answers."""
         size = len(text) // answers
-        return [text[index * size : (index + 1) * size] or "x" for index in range(answers)]
+        return reading_of(text, [text[index * size : (index + 1) * size] or "x" for index in range(answers)])
 
-    monkeypatch.setattr(PromptTask, "parse", pieces)
+    monkeypatch.setattr(PromptTask, "read", pieces)
     return tmp_path
 
 
@@ -232,7 +233,7 @@ def test_a_stock_trainer_is_stopped_too(steps, batches, tmp_path):
         max_completion_length=4, report_to="none", use_cpu=True, max_steps=steps, save_strategy="no",
     )  # fmt: skip
     reward = reward_function(score=lambda answer: None, objectives=["x"], answers=1)
-    reward.grader.parse = lambda text, answers: [text]
+    reward.grader.read = lambda text, answers: reading_of(text, [text])
     dataset = Dataset.from_dict({"prompt": ["a", "b"] * steps})
     trainer = GRPOTrainer(save_tiny_model(tmp_path / "tiny"), reward_funcs=reward, args=args, train_dataset=dataset)
     with pytest.raises(InputError, match=f"no reward was known in {batches} batches in a row, up to step {batches}$"):

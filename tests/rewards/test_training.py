@@ -13,6 +13,7 @@ from tests.engines.tiny import save_tiny_model
 from tests.rewards.judged import fine
 from tests.rewards.small import save_classifier
 from tests.search.endpoint import endpoint
+from tests.tasks.readings import reading_of
 from tests.training.trained import stop_after
 from vpo.cli.main import main
 from vpo.rewards.prompts import PromptTask
@@ -60,9 +61,9 @@ def folder(tmp_path, monkeypatch):
     def pieces(self, text, answers):
         """Cut a completion, which is noise, into answers."""
         size = len(text) // answers
-        return [text[index * size : (index + 1) * size] or None for index in range(answers)]
+        return reading_of(text, [text[index * size : (index + 1) * size] or None for index in range(answers)])
 
-    monkeypatch.setattr(PromptTask, "parse", pieces)
+    monkeypatch.setattr(PromptTask, "read", pieces)
     return tmp_path
 
 

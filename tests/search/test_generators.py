@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,7 @@ pytest.importorskip("openai")
 
 from tests.search.endpoint import dripping, endpoint
 from vpo.models.generate import Sampling
+from vpo.search import generators
 from vpo.search.config import SearchConfig
 from vpo.search.generators import EndpointGenerator
 from vpo.search.log import CANDIDATES, GENERATIONS
@@ -155,3 +157,34 @@ def test_a_failed_request_is_tried_again():
         (generation,) = generator(address, tries=2).generate([REQUEST], 0)
     assert generation.text == "fine"
     assert len(seen) == 2
+
+
+class StubModel:
+    """What `VllmGenerator` calls of vLLM, which needs a GPU: each completion is its number."""
+
+    def __init__(self, model):
+        from vpo.models.maze import make_tokenizer
+
+        self.tokenizer, self.seen = make_tokenizer(), []
+
+    def get_tokenizer(self):
+        return self.tokenizer
+
+    def generate(self, prompts, parameters, use_tqdm):
+        self.seen.append((prompts, parameters))
+        outputs = [SimpleNamespace(text=f"{index}</answer>", token_ids=[0, 1, 2]) for index in range(len(prompts))]
+        return [SimpleNamespace(outputs=[output]) for output in outputs]
+
+
+@pytest.mark.parametrize(("opening", "begun", "counted"), [("", "", 0), ("<answer>", "<answer>", 1)])
+def test_vllm_begins_a_single_answer_with_its_tag(opening, begun, counted, monkeypatch):
+    stub = SimpleNamespace(LLM=StubModel, SamplingParams=dict)
+    monkeypatch.setattr(generators, "require", lambda *_, **__: stub)
+    made = generators.VllmGenerator("m", Sampling(max_new_tokens=9), opening)
+    messages = [{"role": "user", "content": "#"}]
+    generations = made.generate([GenerationRequest(messages), GenerationRequest(messages, "<answer>UU")], 0)
+    assert [each.text for each in generations] == [f"{begun}0</answer>", "<answer>UU1</answer>"]
+    assert [each.tokens for each in generations] == [3 + counted, 3]
+    ((prompts, parameters),) = made.model.seen
+    assert prompts == [f"#>{begun}", "#><answer>UU"]
+    assert [each["max_tokens"] for each in parameters] == [9 - counted, 9]

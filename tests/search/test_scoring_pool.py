@@ -49,10 +49,10 @@ class Wild(Task):
         if answer == "form":
             raise RuntimeError("no form")
         return [answer] if answer == "odd form" else answer
-    def parse(self, completion, answers):
+    def read(self, completion, answers):
         if completion == "unparsable":
             raise RuntimeError("no parse")
-        return super().parse(completion, answers)
+        return super().read(completion, answers)
 """
 
 

@@ -125,11 +125,11 @@ def test_every_answer_is_a_child_and_a_run_resumes_from_its_checkpoint(workers, 
     assert sum(row["tokens"] for row in rows) == 7 * 6  # 7 tokens of each of 6 completions, counted once
 
 
-def run_here(tmp_path, answer, config, evaluator, iterations):
+def run_here(tmp_path, answer, config, evaluator, iterations, script=RUN):
     """Run an evolution of 4 answers per completion; return the rows of its children and the requests."""
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "evaluator.py").write_text(evaluator)
-    (tmp_path / "run.py").write_text(RUN)
+    (tmp_path / "run.py").write_text(script)
     with endpoint(answer) as (address, seen):
         (tmp_path / "config.yaml").write_text(config.format(address=address, workers=1))
         evolve(tmp_path, iterations)
@@ -147,3 +147,15 @@ def test_a_child_that_the_map_cannot_hold_is_recorded(tmp_path):
     lacking = EVALUATOR.replace('return {"low": low,', 'return {"combined_score": 0.0} if x < 1 else {"low": low,')
     rows, _ = run_here(tmp_path, answers, CONFIG, lacking, 4)
     assert ["left" in (row["error"] or "") or "low" in (row["error"] or "") for row in rows] == [0, 1, 0, 0]
+
+
+def test_a_single_program_needs_no_tags_and_is_none_of_the_thoughts(tmp_path):
+    def program(x):
+        return f"```python\ndef search():\n    return {x}, -2.0\n```"
+
+    texts = [f"<think>What of\n{program(0.25)}?</think>\n{program(0.5)}", f"<answer>{program(0.75)}</answer>", ""]
+    script = RUN.replace("write_template(4,", "write_template(1,").replace("answers=4", "answers=1")
+    rows, _ = run_here(tmp_path, lambda request, number: texts[number], CONFIG, EVALUATOR, 3, script)
+    codes = [row["code"] for row in rows]
+    assert [code and code.splitlines()[1].split()[1] for code in codes] == ["0.5,", "0.75,", None]
+    assert rows[-1]["error"] == "the completion has no such answer"

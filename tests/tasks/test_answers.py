@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vpo.tasks.answers import duplicates, instruction, parse, parse_untagged, parts, thoughts, write
+from vpo.tasks.answers import duplicates, parse, parts, read_plain, thoughts, write
+from vpo.tasks.forms import instruction
 
 TAGS = ["<think>", "</think>", "<answer>", "</answer>", "<answer_1>", "</answer_1>", "<answer_2>", "</answer_2>", "<a"]
 noise = st.lists(st.one_of(st.sampled_from([*TAGS, "<answer_3>", "</answer_3>", "a", " ", "\n"]), st.text(max_size=5)))
@@ -57,8 +58,9 @@ CASES = [
     ("too many", "<answer_1>a</answer_1><answer_4>d</answer_4><answer_2>b</answer_2>", ["a", "b", None]),
     ("number 0", "<answer_0>z</answer_0><answer_1>a</answer_1>", ["a", None, None]),
     ("number 01", "<answer_01>z</answer_01>", [None, None, None]),
-    ("truncated last", "<answer_1>a</answer_1><answer_2>b</answer_2><answer_3>c and th", ["a", "b", None]),
-    ("truncated in a tag", "<answer_1>a</answer_1><answer_2>b</answ", ["a", None, None]),
+    ("truncated last", "<answer_1>a</answer_1><answer_2>b</answer_2><answer_3>c and th", ["a", "b", "c and th"]),
+    ("truncated in a tag", "<answer_1>a</answer_1><answer_2>b</answ", ["a", "b", None]),
+    ("truncated before its text", "<answer_1>a</answer_1><answer_2>", ["a", None, None]),
     ("unclosed in the middle", "<answer_1>a</answer_1><answer_2>b <answer_3>c</answer_3>", ["a", None, "c"]),
     ("closed by another", "<answer_1>a</answer_2><answer_2>b</answer_2>", [None, "b", None]),
     ("closed before opened", "</answer_1>a<answer_1>b</answer_1>", ["b", None, None]),
@@ -72,7 +74,11 @@ CASES = [
     ("reasoning without end", "<think>maybe <answer_1>x</answer_1>", [None, None, None]),
     ("reasoning in an answer", "<answer_1><think>t</think>a</answer_1>", ["<think>t</think>a", None, None]),
     ("reasoning after an answer", "<answer_1>a</answer_1><think>t</think><answer_2>b</answer_2>", ["a", "b", None]),
-    ("an end of reasoning in the last answer", "<answer_1>a</answer_1><answer_2>I </think> tr", ["a", None, None]),
+    (
+        "an end of reasoning in the last answer",
+        "<answer_1>a</answer_1><answer_2>I </think> tr",
+        ["a", "I </think> tr", None],
+    ),
     (
         "an end of reasoning in an answer",
         "<answer_1>a </think></answer_1><answer_2>b</answer_2>",
@@ -135,7 +141,7 @@ def test_what_counts(completion, expected):
         ("<answer>a</answer>", "a"),
         ("<answer>a</answer><answer>b</answer>", "a"),
         ("<answer>a<answer>b</answer>", "b"),
-        ("<answer>a", None),
+        ("<answer>a", "a"),
         ("a", None),
         ("<answer_1>a</answer_1>", None),
         ("<think><answer>x</answer></think><answer>a</answer>", "a"),
@@ -152,7 +158,7 @@ def test_what_counts_as_a_single_answer(completion, expected):
         ("The answer is 18.\n", "The answer is 18."),
         ("<answer>a</answer> and more", "a"),
         ("<answer>a</answer><answer>b</answer>", "a"),
-        ("cut <answer>a", None),
+        ("cut <answer>a", "a"),
         ("", None),
         (" \n", None),
         ("<think>x</think> a", "a"),
@@ -163,7 +169,7 @@ def test_what_counts_as_a_single_answer(completion, expected):
     ],
 )
 def test_a_single_answer_without_tags_is_the_whole_completion(completion, expected):
-    assert parse_untagged(completion) == expected
+    assert read_plain(completion, 1).answers == [expected]
 
 
 def opened_at(text, position, answers):
@@ -199,6 +205,7 @@ def thought_of_the_prompt(text, answers):
 def parse_slowly(text, answers):
     """The rules, character by character."""
     texts = [None] * answers
+    unclosed = None  # index and rest of the last answer that is opened, where it is not closed
     position = thought_of_the_prompt(text, answers)
     while position < len(text):
         tag = opened_at(text, position, answers)
@@ -212,7 +219,18 @@ def parse_slowly(text, answers):
                 texts[index] = text[position + len(tag) : end].strip()
             position = end + len(tag) + 1
         else:
+            if tag:
+                index = 0 if answers == 1 else int(tag[8:-1]) - 1
+                unclosed = index, text[position + len(tag) :]
             position += 1
+        if end is not None:
+            unclosed = None
+    if unclosed and unclosed[0] < answers and texts[unclosed[0]] is None:
+        index, rest = unclosed
+        closing = "</answer>" if answers == 1 else f"</answer_{index + 1}>"
+        rest = rest.rstrip()
+        cut = max((size for size in range(len(closing)) if rest.endswith(closing[:size])), default=0)
+        texts[index] = rest[: len(rest) - cut].strip() or None
     return texts
 
 
@@ -243,16 +261,25 @@ pieces = st.lists(st.sampled_from(["a", "b", " ", "</think>", "<think>", "<", "<
 def test_a_truncated_answer_spoils_no_earlier_one(texts, cut):
     whole = write(texts)
     shortened = whole[: max(0, len(whole) - cut)]
-    for before, after in zip(parse(whole, len(texts)), parse(shortened, len(texts)), strict=True):
-        assert after in (before, None)
+    cut_answers = [index for index, text in enumerate(parse(shortened, len(texts))) if text is not None]
+    for index, (before, after) in enumerate(zip(parse(whole, len(texts)), parse(shortened, len(texts)), strict=True)):
+        if index == max(cut_answers, default=0):
+            assert after is None or before.startswith(after)
+        else:
+            assert after in (before, None)
 
 
 @pytest.mark.parametrize("unit", ["<answer_1>", "<answer_", "</answer_1>", "<think>", "<answer_1><", "<answer_123456"])
 def test_hostile_text_is_parsed_in_linear_time(unit):
     """A megabyte of each; quadratic time would be hours. `benchmarks/tasks.py` has the milliseconds."""
     hostile = unit * (1_000_000 // len(unit))
-    assert parse(hostile, 3) == [None, None, None]
-    assert parse(f"<answer_2>b</answer_2>{hostile}", 3) == [None, "b", None]
+    assert parse(hostile, 3)[1:] == [None, None]
+    assert parse(f"<answer_2>b</answer_2>{hostile}", 3)[1:] == ["b", None]
+
+
+def test_so_many_answers_are_read_and_no_more():
+    assert parse(write(["a"] * 10_001), 10_001)[-2:] == ["a", None]
+    assert parse("<answer_1>a" * 10_001 + "</answer_1>", 2) == [None, None]
 
 
 def test_duplicates_have_equal_normal_forms():

@@ -42,18 +42,73 @@ def adding(tmp_path):
         ("```python\nx = 1\n```\nIt prints\n```\n3\n```", "x = 1"),
         ("```python\nx = '\x0c\u2028'\n```", "x = '\x0c\u2028'"),
         ("```python\nx = 1\n```\n```python\nx = ", "x = 1"),
-        ("  ```python\n  x = 1\n  ```", "  x = 1"),
+        ("  ```python\n  x = 1\n  ```", "x = 1"),
         ("x = 1", "x = 1"),
-        ("```python\nx = 1", None),
+        ("```python\nx = 1", "x = 1"),
         ("```python\n\n```", None),
         ("```text\nx\n```", None),
         ("", None),
         (" \n", None),
         ("x" * 200_000, None),
+        ("```python\ndef f(): 1\n```\nUse it:\n```python\nprint(f())\n```", "def f(): 1"),
+        ("```python\nn = input()\n```\nUse it:\n```python\nprint(5)\n```", "n = input()"),
+        ('```python\ndef f():\n    """\n    ```\n    f()\n    ```\n    """\n```', None),
+        ("```python\nx = 1\n```python\nx = 2\n```", "x = 2"),
+        ("```python title=a.py\nx = 1\n```", "x = 1"),
+        ("````python\nx = 1\n```\n````", "x = 1\n```"),
+        ("Here: ```python\nif x:\n        x = 1\n```", "if x:\n        x = 1"),
+        ("- ```\n  x = 1\n  ```", "x = 1"),
+        ("```python\nx = 1```", "x = 1"),
+        ("```python\nx = 1\n```\n```python\nx = 2``` \n", "x = 2"),
+        ("```python\r\nx = 1\r\ny = 2\r\n```\r\n", "x = 1\ny = 2"),
+        ("Say ```x = 1``` or\n```x = 2```", None),
     ],
 )
 def test_the_program_of_an_answer_is_its_last_closed_fence(answer, program):
-    assert extract_program(answer) == program
+    inside = answer.removeprefix("```python\n").removesuffix("\n```")
+    assert extract_program(answer) == (inside if program is None and '"""' in answer else program)
+
+
+F, G, USE = "```python\ndef f(): 1\n```", "```python\ndef g(): 2\n```", "```python\nprint(f())\n```"
+OTHER_F = "```python\ndef f(): 3\n```"
+
+
+@pytest.mark.parametrize(
+    ("answer", "entry", "program"),
+    [
+        (f"{F}\n{USE}", "f", "def f(): 1"),
+        (f"{F}\n{G}", "f", "def f(): 1"),
+        (f"{F}\n{G}", "g", "def g(): 2"),
+        (f"{F}\nNo.\n{OTHER_F}\n{USE}", "f", "def f(): 3"),  # a draft is not the answer
+        (f"{F}\n{G}", "h", "def g(): 2"),
+        ("```python\nclass S:\n    def f(self): 1\n```\n" + USE, "S.f", "class S:\n    def f(self): 1"),
+        (f"{F}\n```python\ndef f(): 9 +", "f", "def f(): 1"),
+    ],
+)
+def test_the_program_is_the_last_fence_that_defines_the_entry_point(answer, entry, program):
+    assert extract_program(answer, entry) == program
+
+
+@pytest.mark.parametrize(
+    ("completion", "answers", "expected"),
+    [
+        (f"Here it is.\n{F}\nSo.", 1, [f"Here it is.\n{F}\nSo."]),
+        ("I cannot do that.", 1, [None]),
+        ("def f(): 1", 1, ["def f(): 1"]),
+        (f"<think>{F}</think>", 1, [None]),
+        (f"<answer>{G}</answer>\n{F}", 1, [G]),
+        (f"One:\n{F}\nTwo:\n{OTHER_F}\n{USE}", 2, [F, OTHER_F]),
+        (f"{F}\n{OTHER_F}\n{F}", 2, [F, OTHER_F]),
+        (f"{G}\n{F}\n{OTHER_F}", 3, [F, OTHER_F, None]),
+        (f"<answer_1>{F}</answer_1>\n{OTHER_F}", 2, [F, None]),
+        (F, 2, [F, None]),
+        (f"<think>{F}</think>{OTHER_F}", 2, [OTHER_F, None]),
+        ("```python\nprint(input())\n```\n```python\nprint(1)\n```", 2, ["```python\nprint(input())\n```", None]),
+    ],
+)
+def test_programs_are_read_without_tags(completion, answers, expected):
+    parsed = CodeTask().parse(completion, answers)
+    assert [each and each.strip() for each in parsed] == expected
 
 
 def test_programs_are_the_same_but_for_layout_comments_and_docstrings():
@@ -95,21 +150,20 @@ def checks(sizes):
 
 def test_tests_are_spread_over_their_sizes():
     draft = Draft("p", "", checks(np.random.default_rng(0).permutation(160)))
-    problem = choose_tests(draft, 16, seed=0)
-    sizes = [check.size for check in problem.checks]
-    assert [size // 10 for size in sizes] == list(range(16))  # one of each sixteenth
-    assert sorted(check.size for check in problem.checks + problem.hidden) == list(range(160))
-    assert choose_tests(draft, 16, seed=0) == problem
-    assert choose_tests(draft, 16, seed=1).checks != problem.checks
-    assert [check.size for check in choose_tests(Draft("p", "", checks([3, 1, 2])), 16, 0).checks] == [1, 2, 3]
-    assert len(choose_tests(Draft("p", "", checks(range(17))), 16, 0).hidden) == 1
+    chosen, hidden = choose_tests(draft, 16, seed=0)
+    assert [check.size // 10 for check in chosen] == list(range(16))  # one of each sixteenth
+    assert sorted(check.size for check in chosen + hidden) == list(range(160))
+    assert choose_tests(draft, 16, seed=0) == (chosen, hidden)
+    assert choose_tests(draft, 16, seed=1)[0] != chosen
+    assert [check.size for check in choose_tests(Draft("p", "", checks([3, 1, 2])), 16, 0)[0]] == [1, 2, 3]
+    assert len(choose_tests(Draft("p", "", checks(range(17))), 16, 0)[1]) == 1
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60), st.integers(1, 16), st.integers(0, 5))
 def test_every_test_is_chosen_or_hidden(sizes, most, seed):
-    problem = choose_tests(Draft("p", "", checks(sizes)), most, seed)
-    assert len(problem.checks) == min(most, len(sizes))
-    assert sorted(check.size for check in problem.checks + problem.hidden) == sorted(sizes)
+    chosen, hidden = choose_tests(Draft("p", "", checks(sizes)), most, seed)
+    assert len(chosen) == min(most, len(sizes))
+    assert sorted(check.size for check in chosen + hidden) == sorted(sizes)
 
 
 def test_settings(tmp_path):
@@ -132,7 +186,7 @@ def test_the_question_says_how_a_program_is_called_and_nothing_of_its_tests(tmp_
     secret = [{"input": "31415\n", "output": "27182\n", "testtype": "stdin"}]
     row = code_rows.livecodebench_row(public_test_cases="[]", private_test_cases=code_rows.packed(secret))
     task = task_on(tmp_path, [row])
-    (message,) = task.question(only(task))
+    (message,) = task.ask(only(task))
     assert "reads standard input and prints" in message["content"]
     assert "```python" in message["content"]
     assert "31415" not in message["content"]
@@ -162,7 +216,7 @@ def test_each_test_is_an_objective_and_the_sets_of_programs_differ(adding):
 def test_an_answer_without_a_program_is_not_run(adding):
     task, problem = adding
     task.sandbox.calls.clear()
-    assert task.score_all([problem] * 2, [None, "```python\nx"]) == [(0.0,) * 16] * 2
+    assert task.score_all([problem] * 2, [None, "```text\nx"]) == [(0.0,) * 16] * 2
     assert task.sandbox.calls == []
     assert task.score_all([problem], ["def ("]) == [(0.0,) * 16]
     syntax = task.sandbox.grade_many([(Program("def (", "add"), [problem.checks[0].case])])[0][0]

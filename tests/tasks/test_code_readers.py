@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tasks import code_rows
-from tests.tasks.watched import WatchedSandbox, only, passes, task_on
+from tests.tasks.watched import WatchedSandbox, only, passes, prepared, task_on
 from vpo.tasks.code import CodeTask, evalplus
 
 # EvalPlus
@@ -50,9 +50,9 @@ def test_an_input_on_which_the_solution_fails_is_excluded(tmp_path):
     (why,) = problem.excluded
     assert why.startswith("input 1: exception: TypeError")
     with pytest.raises(ValueError, match="Mbpp/9001: the solution fails on every input; input 0: exception: TypeError"):
-        task_on(tmp_path, [code_rows.mbppplus_row(base_input=[["a", 2]], plus_input=[])]).problems()
+        prepared(task_on(tmp_path, [code_rows.mbppplus_row(base_input=[["a", 2]], plus_input=[])]))
     with pytest.raises(ValueError, match="Mbpp/9001: the sandbox could not run the solution"):
-        task_on(tmp_path, [code_rows.mbppplus_row(canonical_solution="# BROKEN")]).problems()
+        prepared(task_on(tmp_path, [code_rows.mbppplus_row(canonical_solution="# BROKEN")]))
 
 
 @pytest.mark.parametrize(

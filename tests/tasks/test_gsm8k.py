@@ -42,7 +42,7 @@ def test_results_are_those_of_the_annotations_without_the_answer():
         ("16 - 3 - 4 = 9\n" * 20 + "#### 19", (0, 1, 1, 0)),  # the same equation counts once
         ("9 * 2 = 18", (1, 0, 1, 1)),  # one line: math-verify takes the right side of an equation
         ("nothing\nat all", (0, 0, 0, 0)),
-        ("16 - 3 - 4 = 9\n9 * 2 = 18", (0, 0, 0, 0)),  # no final answer
+        ("16 - 3 - 4 = 9\n9 * 2 = 18", (1, 1, 1, 1)),  # the final number
         ("", (0, 0, 0, 0)),
         ("#### １８", (0, 0, 0, 0)),  # digits of another script
         ("#### 17\n#### 18\n#### 19", (0, 0, 0, 0)),  # the last one counts

@@ -157,7 +157,8 @@ def test_solutions_of_evalplus_pass_asserts_of_others(plus, original, split, bot
         problem = problems[row["task_id"]]
         source = row["canonical_solution"] if "mbpp" in plus else row["prompt"] + row["canonical_solution"]
         named = source if row["entry_point"] == problem.entry else f"{source}\n{problem.entry} = {row['entry_point']}"
-        submissions.append(Submission(replace(problem, setup=""), named, problem.checks + problem.hidden))
+        bare = replace(problem, draft=replace(problem.draft, setup=""))
+        submissions.append(Submission(bare, named, problem.checks + problem.hidden))
     graded = zip(rows, grade(task.sandbox, submissions), strict=True)
     failing = {row["task_id"] for row, verdicts in graded if not all(verdict.passed for verdict in verdicts)}
     assert failing == {f"Mbpp/{number}" for number in revised.split()}

@@ -20,8 +20,10 @@ class WatchedSandbox:
             self.sandbox = shared()
         except InputError as error:
             pytest.skip(str(error))
+        self.limits, self.isolation = self.sandbox.limits, self.sandbox.isolation
         self.broken = broken
         self.calls = []  # the programs and numbers of cases of each call
+        self.solved = []  # the programs of each call that asks for outputs
 
     def grade_many(self, jobs):
         jobs = [(program, list(cases)) for program, cases in jobs]
@@ -29,7 +31,9 @@ class WatchedSandbox:
         return self._passed_on(self.sandbox.grade_many, jobs, BROKEN)
 
     def outputs_many(self, jobs):
-        return self._passed_on(self.sandbox.outputs_many, list(jobs), Output(failure=BROKEN))
+        jobs = list(jobs)
+        self.solved.append([program for program, _ in jobs])
+        return self._passed_on(self.sandbox.outputs_many, jobs, Output(failure=BROKEN))
 
     def _passed_on(self, run, jobs, error):
         whole = iter(run([job for job in jobs if self.broken not in job[0].source]))
@@ -48,6 +52,12 @@ def task_on(tmp_path, rows, name="rows.jsonl", **settings):
 def only(task, split="test"):
     (problem,) = task.problems(split)
     return problem
+
+
+def prepared(task, split="test"):
+    problems = task.problems(split)
+    task.prepare(problems)
+    return problems
 
 
 def passes(task, problem):

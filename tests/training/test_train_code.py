@@ -14,6 +14,7 @@ import pytest
 
 from tests.engines.tiny import save_tiny_model
 from tests.tasks.code_rows import mbppplus_row
+from tests.tasks.readings import reading_of
 from vpo.cli.main import main
 from vpo.sandbox import ISOLATIONS, SAFE, unavailable_reason
 from vpo.tasks.code import CodeTask
@@ -44,7 +45,11 @@ def data(tmp_path):
 def written(monkeypatch):
     """Let completions be read as programs."""
     programs = itertools.cycle([RIGHT, WRONG, CRASH, None])
-    monkeypatch.setattr(CodeTask, "parse", lambda self, text, answers: [next(programs) for _ in range(answers)])
+
+    def read(self, text, answers):
+        return reading_of(text, [next(programs) for _ in range(answers)])
+
+    monkeypatch.setattr(CodeTask, "read", read)
 
 
 # A run without any known reward is stopped: that takes four, one for each problem of each of two batches.
@@ -113,14 +118,14 @@ def test_training_goes_through(tmp_path, data, written):
 
 
 def test_training_goes_through_where_sandboxes_are_killed(tmp_path, data, written, monkeypatch):
-    killer, parse = Killer(), CodeTask.parse
+    killer, read = Killer(), CodeTask.read
 
-    def parse_and_kill(self, text, answers):
+    def read_and_kill(self, text, answers):
         if not killer.is_alive():  # not before: where solutions cannot be run, there is nothing to train on
             killer.start()
-        return parse(self, text, answers)
+        return read(self, text, answers)
 
-    monkeypatch.setattr(CodeTask, "parse", parse_and_kill)
+    monkeypatch.setattr(CodeTask, "read", read_and_kill)
     try:
         result = train(config(tmp_path, data), tmp_path / "run")
     finally:

@@ -23,6 +23,19 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--method", "grpo", "--answers", "2"], "grpo takes 1 answer per rollout, not 2"),
         (["maze", "--answers", "9"], "answers must be at most 8 for this model, not 9"),
         (["maze", "--group", "1"], "a group needs 2 or more rollouts for vpo, not 1"),
+        (
+            ["maze", "--prefill", "--generator", "vllm"],
+            "prefill does not work with generator vllm: change that, or give --no-prefill",
+        ),
+        (["maze", "--prefill", "--trainer-set", "use_transformers_continuous_batching=true"], "prefill does not work"),
+        (
+            ["maze", "--prefill", "--trainer-set", 'generation_kwargs={"num_beams": 2}'],
+            "prefill does not work with num_beams 2 of the trainer",
+        ),
+        (
+            ["maze", "--prefill", "--max-tokens", "1"],
+            "with prefill the tags alone take 5 tokens, and a completion has 3: raise max_tokens",
+        ),
         (["maze", "--steps", "0"], "steps must be 1 or more, not 0"),
         (["maze", "--set", "size=11"], "no policy is shipped for maze-11"),
         (["maze", "--method-set", "alpha=1"], "vpo has no setting 'alpha': there are answers, concentration"),

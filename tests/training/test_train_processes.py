@@ -119,14 +119,14 @@ def test_a_file_of_the_second_process_that_is_damaged_changes_no_end(two, tmp_pa
     )
 
 
-FAILS = """    def parse(self, completion, answers):
+FAILS = """    def read(self, completion, answers):
         import os
 
         from vpo.util.errors import InputError
 
         if os.environ["RANK"] == "1":
             raise InputError("the judge is gone")
-        return super().parse(completion, answers)
+        return super().read(completion, answers)
 
     def score("""
 

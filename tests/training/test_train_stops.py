@@ -35,6 +35,8 @@ def finished(tmp_path_factory):
         {"method": "random_weighting", "schedule": "cosine"},
         {"method": "vpo_anchored", "kl": 0.1},
         {"method": "vpo_marginal"},
+        {"prefill": True, "lora": 4},
+        {"method": "vpo_anchored", "prefill": True, "kl": 0.1},
         {"method": "vpo_marginal", "method_settings": {"answers": 1}},
     ],
 )

@@ -50,12 +50,19 @@ def add_task_file(options: Options) -> None:
 
 
 def add_task_settings(options: Options) -> None:
-    """Add `--data` and `--set`, the settings of a task."""
+    """Add `--data`, `--format` and `--set`, the settings of a task."""
     options.add_argument(
         "--data",
         default=argparse.SUPPRESS,
         metavar="PATH",
         help="file or folder of the task's data; or hub, or hub:OWNER/NAME, to load it from the Hugging Face hub",
+    )
+    options.add_argument(
+        "--format",
+        default=argparse.SUPPRESS,
+        metavar="NAME",
+        help="form of several answers in one completion: tags, tags-system, tags-shot, headings or json (default: as "
+        "the model was trained, else tags)",
     )
     add_assignments(options, "--set", "a setting of the task, such as size=13")
 
@@ -182,9 +189,9 @@ def task_flags(task: str) -> list[str]:
 
 
 def task_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings of the task: `--set` and `--data`."""
-    data = [("data", options.data)] if "data" in options else []
-    return distinct([*getattr(options, "set", ()), *data], "set")
+    """The settings of the task: `--set`, `--data` and `--format`."""
+    named = [(name, getattr(options, name)) for name in ("data", "format") if name in options]
+    return distinct([*getattr(options, "set", ()), *named], "set")
 
 
 def method_settings(options: argparse.Namespace) -> dict[str, Any]:

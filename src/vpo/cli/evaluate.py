@@ -16,7 +16,7 @@ from vpo.cli.arguments import (
     task_settings,
 )
 from vpo.cli.fields import add_fields, given_fields
-from vpo.cli.output import plain
+from vpo.cli.output import plain, print_warning
 from vpo.evaluation.evaluate import EvalConfig
 from vpo.models.generate import Sampling
 
@@ -28,13 +28,14 @@ def add(commands: Commands) -> None:
         help="sample answers from a model, score and measure them",
         description="Sample a pool of answers to the problems of a task from a model, score each one, print best@k, "
         "pass@k and diversity, and write pool.parquet and eval.json. Repeat the command to continue an evaluation that "
-        "was interrupted or killed: it ends as if it had not been; on a CPU, bit for bit.",
+        "was interrupted or killed: it ends as if it had not been; on a CPU, bit for bit. The pool keeps the "
+        "completions; where most answers cannot be read, some are shown.",
         epilog="Compare several evaluations with `vpo compare`.",
     )
     add_model(command)
     add_task_option(command)
     add_task_settings(command)
-    add_fields(command, EvalConfig, ("split", "problems", "pool", "answers", "max_tokens"))
+    add_fields(command, EvalConfig, ("split", "problems", "pool", "answers", "max_tokens", "prefill"))
     add_fields(command, Sampling, ("temperature", "top_p", "batch", "seed", "thinking"))
     add_out(command, "folder of the evaluation", shown="the run itself; else runs/TASK-MODEL")
     command.add_argument(
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.evaluation.comparison_text import comparison_text
     from vpo.evaluation.eval_folder import FACTS, POOL
     from vpo.evaluation.evaluate import evaluate_into
-    from vpo.evaluation.scored import counts_text
+    from vpo.evaluation.scored import counts_text, unread_text
     from vpo.models.run_folder import is_run
     from vpo.util.outputs import check_folder
 
@@ -71,6 +72,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         summary = counts_text(counts, str(folder / POOL))
         print(plain(f"{summary}\n\n{comparison_text(comparison)}"))
+    if warning := unread_text(counts):
+        print_warning(warning)
     return 0
 
 

@@ -64,10 +64,11 @@ READERS: dict[Any, Callable[[str], Any]] = {
 
 def _type_arguments(annotation: Any, setting: Setting) -> dict[str, Any]:
     """The arguments of `add_argument` that follow from the type of a field."""
-    if get_origin(annotation) is UnionType:  # such as int | None
+    optional = get_origin(annotation) is UnionType  # such as int | None
+    if optional:
         (annotation,) = (each for each in get_args(annotation) if each is not NoneType)
     if annotation is bool:
-        return {"action": "store_true"}
+        return {"action": argparse.BooleanOptionalAction if optional else "store_true"}
     return {"type": READERS[annotation], "metavar": setting.metavar or "|".join(setting.choices) or "N"}
 
 

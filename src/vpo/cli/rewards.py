@@ -1,12 +1,11 @@
 """`vpo rewards`: how a rewards file scores some answers, and how much its calibrations clip."""
 
 import argparse
-import sys
 import warnings
 from typing import Any
 
 from vpo.cli.arguments import ROWS, Commands, add_json
-from vpo.cli.output import as_json, plain
+from vpo.cli.output import as_json, plain, print_warning
 
 
 def add(commands: Commands) -> None:
@@ -39,4 +38,4 @@ def run(options: argparse.Namespace) -> int:
 
 def _print_warning(message: Warning | str, *_: Any) -> None:
     """Print why a reward abstains, without the line of code that raised the warning."""
-    print(plain(f"vpo: warning: {message}"), file=sys.stderr)
+    print_warning(str(message))

@@ -14,7 +14,7 @@ from vpo.cli.arguments import (
     add_task_settings,
     task_of,
 )
-from vpo.cli.output import as_json, plain
+from vpo.cli.output import as_json, plain, print_warning
 from vpo.util.errors import InputError
 
 
@@ -23,7 +23,8 @@ def add(commands: Commands) -> None:
     score = commands.add_parser(
         "score",
         help="turn completions into a pool of scored answers",
-        description="Parse and score completions of any model, and write a pool for `vpo measure` and `vpo diagnose`.",
+        description="Parse and score completions of any model, and write a pool for `vpo measure` and `vpo "
+        "diagnose`. The pool keeps the completions; where most answers cannot be read, some are shown.",
         epilog="A row of COMPLETIONS is an object with problem (its id; an integer n is the id that is n or ends in n, "
         "as Mbpp/11) or index (in the split, from 0), completion, and optionally generation, tokens, and answers.",
     )
@@ -40,7 +41,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Score completions and print the counts."""
     from vpo.evaluation.score import score_file
-    from vpo.evaluation.scored import counts_text, write_scored
+    from vpo.evaluation.scored import counts_text, unread_text, write_scored
     from vpo.util.outputs import check_file
     from vpo.util.row_files import without_suffix
 
@@ -54,4 +55,6 @@ def run(options: argparse.Namespace) -> int:
         print(as_json({**counts.data(), "target": task.target, "pool": out}))
     else:
         print(plain(counts_text(counts, out)))
+    if warning := unread_text(counts):
+        print_warning(warning)
     return 0

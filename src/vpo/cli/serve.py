@@ -56,6 +56,9 @@ def run(options: argparse.Namespace) -> int:
         flags = task_flags(task) if task else []
         for key, value in settings.items():
             flags += ["--data", value] if key == "data" else ["--set", f"{key}={json.dumps(value)}"]
+        if located.format.prefill:
+            flags.append("--no-prefill")
+            print(f"vpo: {name} was trained with --prefill, and a server does not force tags", file=sys.stderr)
         again = shlex.join(["vpo", "search", options.model, *flags, "--endpoint", address])
         print(f"{name} is served at {address}; search with it: {again}", file=sys.stderr, flush=True)
 

@@ -29,7 +29,7 @@ from vpo.util.row_files import SUFFIXES
 GROUPS = {
     "optimisation and sampling": (
         *("steps", "prompts_per_step", "group", "learning_rate", "schedule", "warmup_steps", "kl"),
-        *("temperature", "top_p", "max_tokens", "lora", "seed"),
+        *("temperature", "top_p", "max_tokens", "prefill", "lora", "seed"),
     ),
     "memory and speed": ("micro_batch", "precision", "generator", "vllm_mode"),
     "checkpoints and logs": ("save_every", "keep_checkpoints", "rollouts_every", "report_to"),

@@ -8,9 +8,11 @@ import numpy as np
 from vpo.core.types import Floats
 from vpo.engines.grading import TOLERANCE
 from vpo.engines.metrics import Mean
+from vpo.util.text import excerpt
 
-# A share of parsed answers, or of known rewards, below this, in so many batches in a row, raises the alarm.
+# A share of answers that could be read, or of known rewards, below this, in so many batches in a row, raises the alarm.
 LOW_SHARE, ALARM_AFTER = 0.5, 5
+NEARLY_NONE = 0.05  # a share of answers that could be read up to this, in the first batch, raises it at once
 PATIENCE = 10  # batches in a row without a known reward that end the training
 
 
@@ -20,7 +22,8 @@ class Alarms:
     def __init__(self) -> None:
         """Nothing was seen yet."""
         self.warned_of: set[str] = set()  # objectives with scores outside [0, 1]
-        self.low_batches = 0
+        # In a row, with few answers that could be read; None before the first batch.
+        self.low_batches: int | None = None
         self.mostly_unknown_batches = 0  # in a row
         self.unknown_batches = 0  # in a row, without any known reward
 
@@ -73,13 +76,27 @@ class Alarms:
             self.unknown_batches = 0 if known.total else self.unknown_batches + 1
         return self.unknown_batches > 0 and self.unknown_batches >= min(PATIENCE, batches)
 
-    def check_parse_rate(self, rate: float) -> None:
-        """Warn where answers cannot be read in batch after batch."""
-        self.low_batches = self.low_batches + 1 if rate < LOW_SHARE else 0
-        if self.low_batches == ALARM_AFTER:
-            warnings.warn(
-                f"only {rate:.0%} of the answers could be read, and few in the last {ALARM_AFTER} batches: check that "
-                "the prompts ask for them (ask_for, task_dataset), raise max_completion_length if completions are cut "
-                "off, or teach the model the format first: vpo warmup",
-                stacklevel=4,
-            )
+    def check_read_rate(self, rate: float, completions: int, unread: str | None) -> None:
+        """Warn where no answer can be read in the first batch, or few can in batch after batch.
+
+        Args:
+            rate: the share of answers that could be read, in the form that was asked for or another.
+            completions: how many the batch has. One alone, as some engines pass them, says little.
+            unread: a completion of the batch that lacks an answer; None where there is none.
+        """
+        first = self.low_batches is None
+        self.low_batches = (self.low_batches or 0) + 1 if rate < LOW_SHARE else 0
+        if first and completions > 1 and rate <= NEARLY_NONE:
+            self.low_batches = ALARM_AFTER  # the same is not said again
+            found = f"only {rate:.0%}" if rate else "none"
+            text = f"{found} of the answers of the first batch could be read, and nothing is learned without answers"
+        elif self.low_batches == ALARM_AFTER:
+            text = f"only {rate:.0%} of the answers could be read, and few in the last {ALARM_AFTER} batches"
+        else:
+            return
+        shown = "" if unread is None else f"; one of the completions: {excerpt(unread)}"
+        warnings.warn(
+            f"{text}: check that the prompts ask for them (ask_for, task_dataset), raise max_completion_length if "
+            f"completions are cut off, or teach the model the format first: vpo warmup{shown}",
+            stacklevel=4,
+        )

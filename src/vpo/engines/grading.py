@@ -12,6 +12,7 @@ from vpo.core.types import Floats
 from vpo.engines.user_errors import UserErrors
 from vpo.tasks import Task, Vector
 from vpo.tasks import answers as protocol
+from vpo.tasks.reading import Reading
 from vpo.tasks.registry import BUILT_IN
 from vpo.util.errors import InputError
 
@@ -23,13 +24,20 @@ TOLERANCE = 1e-6  # rounding errors beyond [0, 1] that are forgiven
 class Grader:
     """Reads and scores completions."""
 
+    def prepare(self) -> None:
+        """Compute what scoring needs, for all problems together."""
+
+    def read(self, text: str, answers: int) -> Reading:
+        """The answers of a completion, which of them are in the form that was asked for, and their parts."""
+        raise NotImplementedError
+
     def parse(self, text: str, answers: int) -> Answers:
         """The answers of a completion, None for a missing one."""
-        return protocol.parse(text, answers)
+        return self.read(text, answers).answers
 
     def parts(self, text: str, answers: int) -> list[tuple[int, int]]:
         """Where the part of each answer ends in the text, and the answer's index."""
-        return protocol.parts(text, answers)
+        return self.read(text, answers).parts
 
     def score(self, rows: Sequence[Mapping[str, Any]], parsed: Sequence[Answers]) -> list[Floats | None]:
         """The vectors of each row's answers, (M, D), zeros for missing ones; None where one is not known."""
@@ -62,13 +70,13 @@ class TaskGrader(Grader):
         self.built_in = task.name in BUILT_IN
         self.errors = UserErrors(f"task {task.name}")
 
-    def parse(self, text: str, answers: int) -> Answers:
-        """As the task reads them."""
-        return self.task.parse(text, answers)
+    def prepare(self) -> None:
+        """As the task does it."""
+        self.task.prepare(list(self.problems.values()))
 
-    def parts(self, text: str, answers: int) -> list[tuple[int, int]]:
+    def read(self, text: str, answers: int) -> Reading:
         """As the task reads them."""
-        return self.task.parts(text, answers)
+        return self.task.read(text, answers)
 
     def score(self, rows: Sequence[Mapping[str, Any]], parsed: Sequence[Answers]) -> list[Floats | None]:
         """All answers are scored in one call of the task; where a user's task raises, each row in one of its own."""
@@ -163,9 +171,9 @@ class FunctionGrader(Grader):
         self.takes = set(named)
         self.needs = [name for name, each in named.items() if each.default is each.empty]
 
-    def parse(self, text: str, answers: int) -> Answers:
+    def read(self, text: str, answers: int) -> Reading:
         """A single answer needs no tags, so that prompts can stay as they are."""
-        return [protocol.parse_untagged(text)] if answers == 1 else protocol.parse(text, answers)
+        return protocol.read_plain(text, answers)
 
     def score(self, rows: Sequence[Mapping[str, Any]], parsed: Sequence[Answers]) -> list[Floats | None]:
         """None for a row with an answer of which the function returns None, or on which it raises."""

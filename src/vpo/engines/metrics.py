@@ -20,12 +20,14 @@ class ScoredBatch:
 
     Attributes:
         parsed: the answers of each completion.
+        strict: which of them are in the form that was asked for.
         vectors: their scores, (M, D) each; None where they are not known.
         rewards: of each completion; None likewise.
         groups: the indices of the completions of each group.
     """
 
     parsed: Sequence[Answers]
+    strict: Sequence[Sequence[bool]]
     vectors: Sequence[Floats | None]
     rewards: Sequence[float | None]
     groups: Sequence[Sequence[int]]
@@ -74,13 +76,21 @@ def metric_names(objectives: Sequence[str], method: Method) -> list[str]:
 
     They are those of what `metrics` may return, those of the method's own metrics, and how often the function raised.
     """
-    first = ["parse_rate", "unknown", "set_reward", "target", *(f"objective/{name}" for name in objectives)]
+    first = [
+        "parse_rate",
+        "read_rate",
+        "unknown",
+        "set_reward",
+        "target",
+        *(f"objective/{name}" for name in objectives),
+    ]
     return [*first, "diversity", "groups_without_spread", *method.metric_names, "raised"]
 
 
 def metrics(batch: ScoredBatch, objectives: Sequence[str], target: Callable[[int], Floats]) -> dict[str, Mean]:
-    """Each objective, w*·r, the set reward, diversity, the parse rate, the share of groups without spread, and how many
-    completions have a reward that is not known.
+    """Each objective, w*·r, the set reward, diversity, the share of groups without spread, how many completions have a
+    reward that is not known, and two shares of the answers: of those in the form that was asked for, the parse rate,
+    and of those that could be read, in that form or another, the read rate.
 
     Args:
         batch: what was scored.
@@ -92,8 +102,11 @@ def metrics(batch: ScoredBatch, objectives: Sequence[str], target: Callable[[int
         for vectors, answers in zip(batch.vectors, batch.parsed, strict=True)
         if vectors is not None
     ]
-    parsed = [each for answers in batch.parsed for each in answer_mask(answers)]
-    result = {"parse_rate": mean(parsed), "unknown": Mean(len(batch.vectors) - len(known), 0)}
+    result = {
+        "parse_rate": mean([each for answers in batch.strict for each in answers]),
+        "read_rate": mean([each for answers in batch.parsed for each in answer_mask(answers)]),
+        "unknown": Mean(len(batch.vectors) - len(known), 0),
+    }
     if not known:
         return result
     set_rewards, targets = [], []

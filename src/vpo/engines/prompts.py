@@ -1,9 +1,10 @@
 """Data sets whose prompts ask for m answers: your own, and those of a task."""
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from vpo.engines.grading import TaskGrader
-from vpo.tasks import answers as protocol
+from vpo.tasks.forms import instruction as instruction_for
 from vpo.util.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,14 +16,22 @@ if TYPE_CHECKING:
 DEPLOYED = "deployed"
 
 
-def ask_for(dataset: "Dataset", answers: int) -> "Dataset":
-    """The data set with the instruction for m answers at the end of its prompts, which are texts or messages."""
-    instruction = protocol.instruction(answers)
+def ask_for(dataset: "Dataset", answers: int, *, chat: bool | None = None) -> "Dataset":
+    """The data set with the instruction for m answers at the end of its prompts, which are texts or messages.
+
+    Args:
+        dataset: has a column `prompt`.
+        answers: m.
+        chat: whether a prompt that is a text becomes a message of the user's, which trainers write in the model's chat
+            template. False leaves texts as they are, for base models. None does, with a warning.
+    """
+    instruction = instruction_for(answers)
 
     def ask(row: dict[str, Any]) -> dict[str, Any]:
         prompt = row["prompt"]
         if isinstance(prompt, str):
-            return {"prompt": f"{prompt}\n\n{instruction}"}
+            text = f"{prompt}\n\n{instruction}"
+            return {"prompt": [{"role": "user", "content": text}] if chat else text}
         *before, last = prompt
         if isinstance(last["content"], str):
             content: Any = f"{last['content']}\n\n{instruction}"
@@ -37,6 +46,13 @@ def ask_for(dataset: "Dataset", answers: int) -> "Dataset":
         raise InputError(f"give one split of the data set, not all of them: {', '.join(columns)}")
     if columns is not None and "prompt" not in columns:
         raise InputError(f"the data set must have a column prompt, and has {', '.join(columns)}")
+    first = next(iter(dataset), None)
+    if chat is None and first is not None and isinstance(first["prompt"], str):
+        warnings.warn(
+            "the prompts are texts, to which trainers apply no chat template: for an instruct model make messages of "
+            "them with ask_for(…, chat=True); chat=False says that texts are meant",
+            stacklevel=2,
+        )
     return dataset.map(ask)
 
 
@@ -57,6 +73,8 @@ def task_rows(reward: "RewardScorer", *, evaluation: bool = False) -> list[dict[
         raise InputError("task_dataset takes a reward function of a task; for your own prompts use ask_for")
     task, stated = reward.grader.task, reward.method.target_in_prompt
     rows: list[dict[str, Any]] = []
+    if stated:
+        reward.grader.prepare()  # the number of a problem's objectives must be known
     for name, problem in reward.grader.problems.items():
         weighting = reward.prompt_target(name) if evaluation else reward.prompt_weighting(name)
         row = {"prompt": task.ask(problem, reward.method.answers, weighting), "problem": name}

@@ -16,6 +16,7 @@ class ScoredRows(NamedTuple):
         rows: of the data set, one per completion.
         texts: the completions.
         parsed: their answers.
+        strict: which of these are in the form that was asked for.
         copies: which answers repeat an earlier one of their completion; empty where the method does not ask.
         vectors: their scores, (M, D) each; None where they are not known.
         truncated: which completions reached the longest length; empty where that is not known.
@@ -24,6 +25,7 @@ class ScoredRows(NamedTuple):
     rows: list[dict[str, Any]]
     texts: list[str]
     parsed: list[Answers]
+    strict: list[list[bool]]
     copies: list[list[bool]]
     vectors: list[Floats | None]
     truncated: list[bool]

@@ -109,7 +109,7 @@ class RewardScorer:
             means |= self._means(everything, rewards, size)
             start = 0 if alone else sum(len(each.rows) for each in parts[: caller.process_index])
             mine = slice(start, start + len(rows))
-            batch = ScoredBatch(own.parsed, own.vectors, rewards[mine], group_indices(own.rows, size))
+            batch = ScoredBatch(own.parsed, own.strict, own.vectors, rewards[mine], group_indices(own.rows, size))
             if self.observer is not None:
                 self.observer(caller.step, own.rows, own.texts, batch)
         means = merged(gathered(means)) if several and alone else means
@@ -117,7 +117,8 @@ class RewardScorer:
         counts = {name: Mean(*each) for name, each in self.grader.counted().items()}
         means |= merged(gathered(counts)) if several else counts
         if caller.process_index == 0:
-            self.alarms.check_parse_rate(means["parse_rate"].value)
+            unread = (text for text, answers in zip(own.texts, own.parsed, strict=True) if None in answers)
+            self.alarms.check_read_rate(means["read_rate"].value, len(rewards), next(unread, None))
             self.alarms.check_known_share(known, self.grader.why_unknown())
         logged = {f"vpo/{name}": each.value for name, each in means.items()}
         return RewardResult(rewards[mine], None if advantages is None else advantages[mine], logged, known, batch)
@@ -149,6 +150,8 @@ class RewardScorer:
 
         Prompts are written before training, so it depends on the seed and the problem alone: step 0.
         """
+        if not self.method.target_in_prompt:
+            return None
         dimensions = self.grader.dimensions({"problem": problem})
         weights_D = self.method.prompt_weighting(dimensions, (self.seed, 0, str(problem)))
         return None if weights_D is None else [float(weight) for weight in weights_D]
@@ -172,13 +175,17 @@ class RewardScorer:
     ) -> ScoredRows:
         """The completions of this process, read and scored."""
         texts = [text_of(completion) for completion in completions]
-        parsed = [self.grader.parse(text, self.method.answers) for text in texts]
+        longest = caller.max_completion_length
+        truncated = [] if longest is None else [len(ids) >= longest for ids in completion_ids]
+        readings = [self.grader.read(text, self.method.answers) for text in texts]
+        if truncated:
+            pairs = zip(readings, truncated, strict=True)
+            readings = [each.without_unclosed() if cut else each for each, cut in pairs]
+        parsed, strict = [each.answers for each in readings], [each.strict for each in readings]
         copies = [self.grader.copies(answers) for answers in parsed] if self.method.reads_copies else []
         vectors = self.grader.score(rows, parsed)
         self.alarms.check_scores(vectors, self.objectives)
-        longest = caller.max_completion_length
-        truncated = [] if longest is None else [len(ids) >= longest for ids in completion_ids]
-        return ScoredRows([dict(row) for row in rows], texts, parsed, copies, vectors, truncated)
+        return ScoredRows([dict(row) for row in rows], texts, parsed, strict, copies, vectors, truncated)
 
     def _rewards(
         self, scored: ScoredRows, size: int, step: int
@@ -232,7 +239,8 @@ class RewardScorer:
         return rewards
 
     def _means(self, scored: ScoredRows, rewards: list[float | None], size: int) -> dict[str, Mean]:
-        batch = ScoredBatch(scored.parsed, scored.vectors, rewards, group_indices(scored.rows, size))
+        groups = group_indices(scored.rows, size)
+        batch = ScoredBatch(scored.parsed, scored.strict, scored.vectors, rewards, groups)
         means = metrics(batch, self.objectives, self.target_of)
         means[KNOWN] = known_rewards(scored.parsed, scored.vectors)
         return {**means, "truncated": mean(scored.truncated)} if scored.truncated else means

@@ -1,7 +1,7 @@
 """VPO and the methods beside it on a stock `trl.GRPOTrainer`, unpatched. Run against TRL 1.16.
 
     reward = reward_function(score=my_scorer, objectives=["correct", "short"], answers=3)
-    dataset = ask_for(dataset, answers=3)
+    dataset = ask_for(dataset, answers=3, chat=True)
     trainer = GRPOTrainer(model, reward_funcs=reward, args=grpo_config(reward, output_dir="run"), train_dataset=dataset)
 
 How a method reaches the trainer: most are plain rewards, which TRL normalises in the group. `gdpo`, `maxrl`,

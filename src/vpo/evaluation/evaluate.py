@@ -18,6 +18,7 @@ from vpo.evaluation.fingerprints import sampled_with, scored_with
 from vpo.evaluation.pools import read_pool
 from vpo.evaluation.score import UnscoredCompletion, score_completions
 from vpo.evaluation.scored import ScoreCounts, ScoredCompletion, write_scored
+from vpo.models.forced_tags import ForcedTags, check_thinking
 from vpo.models.generate import Completion, Sampling, complete_batches
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
@@ -50,6 +51,11 @@ class EvalConfig:
     max_tokens: int | None = setting(
         None, "token budget of an answer", shown=f"as the model was trained; else {MAX_TOKENS}"
     )
+    prefill: bool | None = setting(
+        None,
+        "begin each completion with the tag of its first answer, and force the next tag where an answer closes",
+        shown="as the model was trained; else off",
+    )
     sampling: dict[str, Any] = field(default_factory=dict)  # fields of `Sampling` but for max_new_tokens
 
     def __post_init__(self) -> None:
@@ -65,11 +71,13 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
     """
     check_free(folder, overwrite=overwrite)
     located = locate(config.model, config.task, config.task_settings)
-    model = located.resolve(answers=config.answers, max_tokens=config.max_tokens)
+    model = located.resolve(answers=config.answers, max_tokens=config.max_tokens, prefill=config.prefill)
     task = model.task
     check_pool_size(config.pool, model.answers)
     problems = task.problems(config.split, count=config.problems)
+    task.prepare(problems)
     sampling = Sampling(max_new_tokens=model.max_tokens * model.answers, **config.sampling)
+    check_thinking(prefill=model.prefill, thinking=sampling.thinking)
     target = config.target or model.format.target or task.target
     for problem in problems:
         weights_for(target, task.names_of(problem), f"problem {problem.id!r}")  # refuses objectives that it lacks
@@ -81,6 +89,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
         "split": config.split,
         "problems": len(problems),
         "answers_per_generation": model.answers,
+        "prefill": model.prefill,
         "sampling": asdict(sampling),
         **scoring_note(task),
     }
@@ -88,6 +97,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
         **{name: facts[name] for name in ("task", "task_settings", "split", "problems")},
         **{"model": model.path, "answers": model.answers, "pool": config.pool, "target": target},
         **asdict(sampling),
+        "prefill": model.prefill or None,  # as where it is not noted
     }
     log = EvalLog(folder)
     if not overwrite:
@@ -99,6 +109,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
         "target_in_prompt": model.format.target_in_prompt,
     }
     prompts = _prompts(task, problems, **prompted)
+    forced = model.forced_tags(policy.tokenizer)
     with disk_full(folder, hint=f"free some space, then {CONTINUE}"), _locked(folder):
         check_free(folder, overwrite=overwrite)  # another process may have written one meanwhile
         log.start(
@@ -107,7 +118,8 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
             overwrite=overwrite,
         )
         try:
-            scored = list(evaluate(policy, task, problems, **prompted, pool=config.pool, sampling=sampling, log=log))
+            how: dict[str, Any] = {**prompted, "pool": config.pool, "sampling": sampling, "forced": forced}
+            scored = list(evaluate(policy, task, problems, **how, log=log))
         except KeyboardInterrupt:
             print(f"\nvpo: {CONTINUE}", file=sys.stderr)
             raise
@@ -148,6 +160,7 @@ def evaluate(
     sampling: Sampling,
     target: Mapping[str, float] | None = None,
     target_in_prompt: bool = False,
+    forced: ForcedTags | None = None,
     log: EvalLog | None = None,
 ) -> Iterator[ScoredCompletion]:
     """Sample completions, then score them, problem by problem, while they are read.
@@ -161,12 +174,13 @@ def evaluate(
         sampling: of the completions.
         target: w*, objective → weight.
         target_in_prompt: whether prompts state the target, for a policy that was trained with it in its prompts.
+        forced: the tags that open the answers, where the policy does not write them.
         log: what it holds is neither sampled nor scored again; what is new is added to it.
     """
     check_pool_size(pool, answers)
     generations = [(index, number) for index in range(len(problems)) for number in range(pool // answers)]
     prompts = _prompts(task, problems, answers=answers, target=target, target_in_prompt=target_in_prompt)
-    completions = _sample(policy, [prompts[index] for index, _ in generations], sampling, log)
+    completions = _sample(policy, [prompts[index] for index, _ in generations], sampling, forced, log)
     unscored = [
         UnscoredCompletion(problems[index], each.text, answers, {"generation": number, "tokens": each.tokens})
         for (index, number), each in zip(generations, completions, strict=True)
@@ -189,11 +203,15 @@ def _prompts(
 
 
 def _sample(
-    policy: Policy, prompts: Sequence[Sequence[Message]], sampling: Sampling, log: EvalLog | None
+    policy: Policy,
+    prompts: Sequence[Sequence[Message]],
+    sampling: Sampling,
+    forced: ForcedTags | None,
+    log: EvalLog | None,
 ) -> list[Completion]:
     """A completion for each prompt; logged, batch by batch."""
     batches = log.completions() if log else []
-    for batch in complete_batches(policy, prompts, sampling, first=len(batches)):
+    for batch in complete_batches(policy, prompts, sampling, forced=forced, first=len(batches)):
         if log:
             log.add_completions(batch)
         batches.append(batch)

@@ -58,6 +58,8 @@ def check_row(row: Any) -> Row:
         if not isinstance(row["answer"], str):
             raise InputError(f"answer must be text, not {_shown(row['answer'])}")
         checked["answer"] = row["answer"]
+    if not isinstance(row.get("completion", ""), str | None):
+        raise InputError(f"completion must be text, not {_shown(row['completion'])}")
     if row.get("answers") is not None:
         checked["answers"] = check_integer(row["answers"], "answers", MOST_ANSWERS)
         if checked["position"] > checked["answers"]:

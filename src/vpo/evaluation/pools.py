@@ -10,6 +10,7 @@ field           meaning
 ``solved``      optional: whether the answer solves the problem, in every row or in none
 ``tokens``      optional: tokens of the whole generation, in every row or in none
 ``answer``      optional: the text, or null
+``completion``  optional: the text of the whole generation, in one of its rows; kept for people, and not measured
 ``answers``     optional: m, how many answers the prompt asked for; else the highest position of the generation
 ``target``      optional: w*, objective → weight, in every row or in none: the weighting that the pool is measured under
 ==============  ==========================================================================================
@@ -104,7 +105,8 @@ def read_pool(path: str | Path) -> Pool:
     """Read a pool, refusing the first row that is wrong, with its file and line."""
     path = Path(path)
     parquet = path.suffix == ".parquet"
-    return pool_of_rows(path, ((line, without_null_scores(row) if parquet else row) for line, row in read_rows(path)))
+    rows = read_rows(path, without=["completion"])
+    return pool_of_rows(path, ((line, without_null_scores(row) if parquet else row) for line, row in rows))
 
 
 def pool_of_rows(path: Path, rows: Iterable[tuple[int, Any]]) -> Pool:

@@ -14,6 +14,7 @@ from vpo.evaluation.scored import ScoredCompletion
 from vpo.tasks import Task, Vector
 from vpo.tasks.answers import duplicates
 from vpo.tasks.batches import in_batches
+from vpo.tasks.reading import Reading
 from vpo.util.errors import InputError
 from vpo.util.files import storable
 from vpo.util.progress import progress
@@ -64,29 +65,31 @@ def score_completions(
     """
     target = task.target if target is None else target
     for block in in_batches(completions):
-        sets = [task.parse(each.text, each.answers) for each in block]
+        readings = [task.read(each.text, each.answers) for each in block]
+        sets = [each.answers for each in readings]
         problems = [each.problem for each in block for _ in range(each.answers)]
         answers = [answer for each in sets for answer in each]
         vectors = [vector for each in task.score_sets([each.problem for each in block], sets) for vector in each]
         results = iter(zip(vectors, task.solved_all(problems, answers, vectors), strict=True))
-        for completion, parsed in zip(block, sets, strict=True):
+        for completion, reading in zip(block, readings, strict=True):
             pairs = islice(results, completion.answers)
             known = [(vector, solved) for vector, solved in pairs if vector is not None and solved is not None]
             complete = len(known) == completion.answers
-            yield _scored(task, completion, parsed, known, target) if complete else ScoredCompletion()
+            yield _scored(task, completion, reading, known, target) if complete else ScoredCompletion()
 
 
 def _scored(
     task: Task[Any],
     completion: UnscoredCompletion,
-    answers: Sequence[str | None],
+    reading: Reading,
     results: Sequence[tuple[Vector, bool]],
     target: Mapping[str, float] | None,
 ) -> ScoredCompletion:
     """Make the rows of a completion from its answers, and the scores of each and whether it solves the problem."""
-    names = task.names_of(completion.problem)
+    names, answers = task.names_of(completion.problem), reading.answers
     stated = dict(zip(names, weights_for(target, names).tolist(), strict=True))
     forms = {answer: task.normal_form(answer) for answer in answers if answer is not None}
+    texts = [storable(completion.text)] + [None] * (completion.answers - 1)  # once, in the row of the first answer
     rows = tuple(
         {
             "problem": completion.problem.id,
@@ -97,12 +100,14 @@ def _scored(
             "answers": completion.answers,
             "target": stated,
             **completion.fields,
+            **({} if text is None else {"completion": text}),
         }
-        for position, (answer, (vector, solved)) in enumerate(zip(answers, results, strict=True), start=1)
+        for position, (text, answer, (vector, solved)) in enumerate(zip(texts, answers, results, strict=True), start=1)
     )
     return ScoredCompletion(
         rows,
         missing=answers.count(None),
+        in_form=sum(reading.strict),
         unreadable=sum(answer is not None and forms[answer] is None for answer in answers),
         repeated=sum(duplicates(answers, forms.__getitem__)),
     )

@@ -9,7 +9,10 @@ from typing import Any
 from vpo.evaluation.pools import write_pool
 from vpo.util.errors import InputError
 from vpo.util.row_files import Row
-from vpo.util.text import aligned
+from vpo.util.text import aligned, excerpt
+
+LOW_SHARE = 0.5  # of readable answers, below which there is a warning,
+SAMPLES = 3  # with so many completions
 
 
 @dataclass(frozen=True)
@@ -20,12 +23,14 @@ class ScoredCompletion:
         rows: one per answer that the prompt asked for; empty where the score of an answer is unknown, since a pool
             counts missing answers as zeros.
         missing: answers that the completion does not have.
+        in_form: answers in the form that was asked for; the others that are there were read leniently.
         unreadable: answers that the task cannot read.
         repeated: answers that repeat an earlier one of the completion.
     """
 
     rows: tuple[Row, ...] = ()
     missing: int = 0
+    in_form: int = 0
     unreadable: int = 0
     repeated: int = 0
 
@@ -38,11 +43,14 @@ class ScoreCounts:
     unknown: int = 0
     answers: int = 0
     missing: int = 0
+    in_form: int = 0
     unreadable: int = 0
     repeated: int = 0
     solved: int = 0
     totals: Counter[str] = field(default_factory=Counter)  # objective → sum of its scores
     scored: Counter[str] = field(default_factory=Counter)  # objective → answers that have it
+    # Samples of completions with an answer that was not read, each with its problem.
+    unread: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, completion: ScoredCompletion) -> None:
         """Count one more completion."""
@@ -50,12 +58,25 @@ class ScoreCounts:
         self.unknown += not completion.rows
         self.answers += len(completion.rows)
         self.missing += completion.missing
+        self.in_form += completion.in_form
         self.unreadable += completion.unreadable
         self.repeated += completion.repeated
+        if completion.missing + completion.unreadable and completion.rows and "completion" in completion.rows[0]:
+            self._sample(str(completion.rows[0]["problem"]), completion.rows[0]["completion"])
         for row in completion.rows:
             self.solved += row["solved"]
             self.totals.update(row["scores"])
             self.scored.update(row["scores"].keys())
+
+    def _sample(self, problem: str, text: str) -> None:
+        """Keep a completion as one of the samples, of different problems where there are enough."""
+        problems = [each for each, _ in self.unread]
+        repeated = next((index for index in range(1, len(problems)) if problems[index] in problems[:index]), None)
+        if len(problems) < SAMPLES:
+            self.unread.append((problem, text))
+        elif repeated is not None and problem not in problems:
+            del self.unread[repeated]
+            self.unread.append((problem, text))
 
     def check_known(self) -> None:
         """Refuse counts without one answer of known score."""
@@ -70,6 +91,7 @@ class ScoreCounts:
             "unknown": self.unknown,
             "answers": self.answers,
             "given": 1 - self.missing / self.answers,
+            "in_form": self.in_form / self.answers,
             "readable": 1 - (self.missing + self.unreadable) / self.answers,
             "repeated": self.repeated / self.answers,
             "solved": self.solved / self.answers,
@@ -100,8 +122,21 @@ def counts_text(counts: ScoreCounts, pool: str) -> str:
         [
             f"{counts.completions} completions{skipped}, {counts.answers} answers: {data['given']:.1%} present, "
             f"{data['readable']:.1%} readable, {data['repeated']:.1%} repeat an earlier one of their set, "
-            f"{data['solved']:.1%} solve the problem",
+            f"{data['solved']:.1%} solve the problem; {data['in_form']:.1%} are in the form that was asked for",
             *aligned(rows),
             f"wrote {pool}; next: vpo measure {pool}",
         ]
+    )
+
+
+def unread_text(counts: ScoreCounts) -> str:
+    """A warning with some completions where most answers could not be read; empty where they could."""
+    readable = counts.data()["readable"]
+    if readable >= LOW_SHARE:
+        return ""
+    samples = [f"\n  {excerpt(problem, 60)}: {excerpt(text)}" for problem, text in counts.unread]
+    return (
+        f"only {readable:.0%} of the answers could be read, and all others count as wrong: check the prompt with vpo "
+        "tasks show, raise --max-tokens if completions are cut off, or teach the model the format with vpo warmup; "
+        "the pool keeps the completions, such as" + "".join(samples)
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from vpo.models import transformers_private
 from vpo.models.decoding import decode, group_equal, shares_prompts
+from vpo.models.forced_tags import ForcedTags, ForcingProcessor, check_budget
 from vpo.models.memory import free_gpu
 from vpo.models.policy import Policy
 from vpo.util.batches import batches_by_length
@@ -37,8 +38,8 @@ class Completion:
     """What a policy wrote after a prompt.
 
     Attributes:
-        text: without special tokens, and without the prefix that the completion was begun with.
-        tokens: how many were generated, the end included.
+        text: without special tokens, and without the prefix that the completion was begun with; with forced tags.
+        tokens: how many were generated, forced tags and the end included.
     """
 
     text: str
@@ -52,6 +53,7 @@ def complete(
     prefixes: Sequence[str] | None = None,
     avoided: Sequence[str] | None = None,
     *,
+    forced: ForcedTags | None = None,
     quiet: bool = False,
 ) -> list[Completion]:
     """Sample a completion for each prompt.
@@ -62,10 +64,11 @@ def complete(
         sampling: temperature, length, batch, seed.
         prefixes: beginnings of the completions; the policy continues them.
         avoided: continuations to avoid: no completion begins with the first token of its own; "" avoids nothing.
+        forced: the tags that open the answers, where the policy does not write them.
         quiet: whether to show no progress bar.
     """
     completions: dict[int, Completion] = {}
-    for batch in complete_batches(policy, prompts, sampling, prefixes, avoided, quiet=quiet):
+    for batch in complete_batches(policy, prompts, sampling, prefixes, avoided, forced=forced, quiet=quiet):
         completions.update(batch)
     return [completions[index] for index in range(len(prompts))]
 
@@ -77,6 +80,7 @@ def complete_batches(
     prefixes: Sequence[str] | None = None,
     avoided: Sequence[str] | None = None,
     *,
+    forced: ForcedTags | None = None,
     first: int = 0,
     quiet: bool = False,
 ) -> Iterator[dict[int, Completion]]:
@@ -87,6 +91,8 @@ def complete_batches(
     """
     import torch
 
+    if forced:
+        check_budget(forced, sampling.max_new_tokens)
     texts = render_prompts(policy.tokenizer, prompts, prefixes, thinking=sampling.thinking)
     banned = [
         _first_token(policy.tokenizer, text, further)
@@ -105,6 +111,7 @@ def complete_batches(
                 sampling,
                 [texts[index] for index in indices],
                 [banned[index] for index in indices],
+                forced.processor([(prefixes or [""] * len(texts))[index] for index in indices]) if forced else None,
                 can_split=len(part) > 1,
             )
             if sampled is None:
@@ -149,7 +156,13 @@ def _first_token(tokenizer: Any, text: str, further: str) -> int | None:
 
 
 def _sample(
-    policy: Policy, sampling: Sampling, texts: Sequence[str], banned: Sequence[int | None], *, can_split: bool
+    policy: Policy,
+    sampling: Sampling,
+    texts: Sequence[str],
+    banned: Sequence[int | None],
+    forcing: ForcingProcessor | None,
+    *,
+    can_split: bool,
 ) -> list[Completion] | None:
     """Sample a completion for each text in one batch; None where the memory of the GPU is too small for it.
 
@@ -158,6 +171,7 @@ def _sample(
         sampling: temperature and length.
         texts: rendered prompts.
         banned: a token for each text that its completion must not begin with, or None.
+        forcing: of tags, or None.
         can_split: whether the batch can be split; otherwise torch's error is raised.
     """
     import torch
@@ -171,9 +185,8 @@ def _sample(
     with torch.inference_mode(), _own_config(model, config):
         loop = {"custom_generate": decode} if shared else _static_cache(model, length + sampling.max_new_tokens)
         try:
-            output = model.generate(
-                tokens, attention_mask=mask, logits_processor=[_ban_first_tokens(banned, length)], **loop
-            )
+            processors = [_ban_first_tokens(banned, length), *([forcing] if forcing else [])]
+            output = model.generate(tokens, attention_mask=mask, logits_processor=processors, **loop)
         except torch.OutOfMemoryError:
             if not can_split:
                 raise

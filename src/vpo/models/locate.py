@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.core.checks import as_integer
+from vpo.models.forced_tags import ForcedTags, check_budget, tags_of
 from vpo.models.model_files import check_model_files
 from vpo.models.prompt_format import FILE, MAX_TOKENS, PromptFormat, format_of
 from vpo.models.run_folder import RunFolder, is_run
@@ -32,13 +33,19 @@ class LocatedModel:
     format: PromptFormat
     settings: dict[str, Any]
 
-    def resolve(self, *, answers: int | None = None, max_tokens: int | None = None) -> "ResolvedModel":
+    def resolve(
+        self, *, answers: int | None = None, max_tokens: int | None = None, prefill: bool | None = None
+    ) -> "ResolvedModel":
         """Make the task, and choose the numbers of a prompt: what is None is as the model was trained."""
         answers = as_integer(self.format.answers if answers is None else answers, "answers", 1)
         self.format.check_answers(answers)
         if max_tokens is None:
             max_tokens = self.format.max_tokens or MAX_TOKENS
-        return ResolvedModel(self, get(self.task, **self.settings), answers, as_integer(max_tokens, "max_tokens", 1))
+        task = get(self.task, **self.settings)
+        prefill = self.format.prefill if prefill is None else prefill
+        if prefill:
+            tags_of(task, answers)  # refuses answers without tags
+        return ResolvedModel(self, task, answers, as_integer(max_tokens, "max_tokens", 1), prefill)
 
 
 @dataclass(frozen=True)
@@ -50,12 +57,14 @@ class ResolvedModel:
         task: its task.
         answers: m, how many answers a prompt asks for.
         max_tokens: token budget of each answer.
+        prefill: whether the tags that open answers are forced.
     """
 
     located: LocatedModel
     task: Task[Any]
     answers: int
     max_tokens: int
+    prefill: bool
 
     @property
     def path(self) -> str:
@@ -66,6 +75,14 @@ class ResolvedModel:
     def format(self) -> PromptFormat:
         """How the model was trained to be prompted."""
         return self.located.format
+
+    def forced_tags(self, tokenizer: Any) -> ForcedTags | None:
+        """The tags to force; None without prefill."""
+        if not self.prefill:
+            return None
+        forced = ForcedTags(tokenizer, tags_of(self.task, self.answers))
+        check_budget(forced, self.max_tokens * self.answers)
+        return forced
 
     def trained_format(self, example: list[Message], **trained: Any) -> PromptFormat:
         """The prompt format of a model that is trained from this one: it keeps this one's limits.

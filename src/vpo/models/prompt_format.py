@@ -27,6 +27,7 @@ class PromptFormat:
         most_answers: the largest m that the model supports; None where there is no bound.
         target: w*, objective → weight, that it was trained for; None for the task's own.
         target_in_prompt: whether a prompt states the weighting.
+        prefill: whether completions are begun with the tag of the first answer, and further tags are forced.
         reads_target: whether the model can read a weighting: a small policy that never saw one cannot.
         example: a prompt, as chat messages.
     """
@@ -39,6 +40,7 @@ class PromptFormat:
     most_answers: int | None = None
     target: dict[str, float] | None = None
     target_in_prompt: bool = False
+    prefill: bool = False
     reads_target: bool = True
     example: list[dict[str, str]] = field(default_factory=list)
 

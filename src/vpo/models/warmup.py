@@ -23,7 +23,7 @@ from vpo.util.errors import InputError
 from vpo.util.files import check_new, disk_full, new_folder
 from vpo.util.settings import SEEDS, check_settings, setting
 
-DEMONSTRATIONS, OWN = "demonstrations", "own"  # sources
+SOURCES = DEMONSTRATIONS, OWN = "demonstrations", "own"
 PROBED = 32  # problems on which the format is tried, before and after
 
 SetOfAnswers: TypeAlias = tuple[Any, list[str]]  # a problem, and a set of answers to learn
@@ -37,7 +37,7 @@ class WarmupConfig:
     source: str = setting(
         DEMONSTRATIONS,
         "where the answers of sets come from: the task's demonstrations, or the best of the model's own single answers",
-        choices=(DEMONSTRATIONS, OWN),
+        choices=SOURCES,
     )
     single_steps: int = setting(
         0, "optimiser steps on single gold answers first, for a model that cannot do the task yet", least=0
@@ -83,14 +83,17 @@ def warm_up(
     check_new(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     problems = _sample_problems(task, "train", warmup.set_problems, warmup.seed)
+    demonstrated = _demonstrated_sets(task, problems, warmup)  # before the model is loaded: there may be none
+    gold_answers = _gold_answers(task) if warmup.single_steps else []
     policy = load(start.path, precision="float32")
     set_seed(warmup.seed)
     before = readable_share(policy, task, warmup)
-    golds = _gold_examples(policy, task) if warmup.single_steps else []
+    golds = _gold_examples(policy, task, gold_answers)
     singles = _within_budget(golds, warmup.max_tokens)
     with disk_full(out.parent, hint="free disk space, and warm up again"), new_folder(out) as folder:
         losses = _learn(policy, singles, folder, warmup, warmup.single_steps) if singles else []
-        sets = _make_sets(policy, task, problems, warmup) if warmup.set_steps else []
+        own = warmup.set_steps > 0 and warmup.source == OWN
+        sets = _own_sets(policy, task, problems, warmup) if own else demonstrated
         examples = _set_examples(policy, task, sets, warmup)
         kept = Random(f"kept singles {warmup.seed}").sample(singles, min(len(examples), len(singles)))
         losses += _learn(policy, examples + kept, folder, warmup, warmup.set_steps) if warmup.set_steps else []
@@ -135,20 +138,27 @@ def _learn(policy: Policy, examples: Sequence[Example], folder: Path, warmup: Wa
     return losses
 
 
-def _gold_examples(policy: Policy, task: Task[Any]) -> list[Example]:
+def _gold_answers(task: Task[Any]) -> list[tuple[Any, str]]:
     """A single gold answer of each problem."""
     random = Random("single demonstrations")
-    examples = []
-    for problem in task.problems("train"):
-        (gold,) = task.demonstrations(problem, 1, random)
-        examples.append(encode(policy.tokenizer, task.ask(problem, 1), write([gold]) if task.wraps_single else gold))
-    return examples
+    try:
+        return [(problem, task.demonstrations(problem, 1, random)[0]) for problem in task.problems("train")]
+    except InputError as error:
+        raise InputError(f"single_steps needs gold answers, and {error}: set it to 0") from None
+
+
+def _gold_examples(policy: Policy, task: Task[Any], golds: Sequence[tuple[Any, str]]) -> list[Example]:
+    return [
+        encode(policy.tokenizer, task.ask(problem, 1), write([gold]) if task.wraps_single else gold)
+        for problem, gold in golds
+    ]
 
 
 def _set_examples(policy: Policy, task: Task[Any], sets: Sequence[SetOfAnswers], warmup: WarmupConfig) -> list[Example]:
     """Sets as examples, less demonstrations over the token budget; the model's own answers were sampled within it."""
     examples = [
-        encode(policy.tokenizer, task.ask(problem, warmup.answers), write(answers)) for problem, answers in sets
+        encode(policy.tokenizer, task.ask(problem, warmup.answers), task.form.write(answers))
+        for problem, answers in sets
     ]
     return examples if warmup.source == OWN else _within_budget(examples, warmup.answers * warmup.max_tokens)
 
@@ -162,11 +172,16 @@ def _within_budget(examples: list[Example], max_tokens: int) -> list[Example]:
     return kept
 
 
-def _make_sets(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: WarmupConfig) -> list[SetOfAnswers]:
-    if warmup.source == OWN:
-        return _own_sets(policy, task, problems, warmup)
+def _demonstrated_sets(task: Task[Any], problems: Sequence[Any], warmup: WarmupConfig) -> list[SetOfAnswers]:
+    """Sets of the task's demonstrations, where the sets to learn are those; none otherwise."""
+    if not warmup.set_steps or warmup.source != DEMONSTRATIONS:
+        return []
     random = Random(f"warm-up {warmup.seed}")
-    return [(problem, task.demonstrations(problem, warmup.answers, random)) for problem in problems]
+    try:
+        return [(problem, task.demonstrations(problem, warmup.answers, random)) for problem in problems]
+    except InputError as error:
+        others = " or ".join(source for source in SOURCES if source != DEMONSTRATIONS)
+        raise InputError(f"{error}: learn from another source, with --source {others}") from None
 
 
 def _own_sets(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: WarmupConfig) -> list[SetOfAnswers]:

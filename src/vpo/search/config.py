@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vpo.evaluation.evaluate import EvalConfig
+from vpo.models.forced_tags import check_thinking
 from vpo.models.generate import Sampling
 from vpo.util.errors import InputError
 from vpo.util.settings import check_settings, setting, setting_like
@@ -50,6 +51,7 @@ class SearchConfig:
     top_p: float = setting_like(Sampling, "top_p")
     batch: int = setting_like(Sampling, "batch")
     thinking: bool = setting_like(Sampling, "thinking")
+    prefill: bool | None = setting_like(EvalConfig, "prefill")
     processes: int = setting(2, "processes that score; 0 scores in this process, without a time limit")
     limit: float = setting(60.0, "seconds to score a generation, and for an endpoint to answer", metavar="SECONDS")
 
@@ -64,6 +66,7 @@ class SearchConfig:
             raise InputError(f"endpoint {self.endpoint} needs generator endpoint, not {self.generator}")
         if self.endpoint is not None and self.thinking:
             raise InputError("thinking cannot be set for an endpoint: it is a setting of its server")
+        check_thinking(prefill=bool(self.prefill), thinking=self.thinking)
         if self.strategy == "openevolve" and (self.operators is not None or "tokens" in self.budget):
             raise InputError("strategy openevolve takes neither operators nor a budget in tokens")
         if self.strategy == "openevolve" and self.endpoint is None:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
+from vpo.models.forced_tags import ForcedTags
 from vpo.models.generate import Sampling, complete, render_prompts
 from vpo.models.policy import Policy
 from vpo.search.operators import GenerationRequest
@@ -51,9 +52,9 @@ class TransformersGenerator:
 
     unsupported: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, policy: Policy, sampling: Sampling) -> None:
-        """Generate with a loaded model; the seed of `sampling` is not used."""
-        self.policy, self.sampling = policy, sampling
+    def __init__(self, policy: Policy, sampling: Sampling, forced: ForcedTags | None = None) -> None:
+        """Generate with a loaded model, and force tags; the seed of `sampling` is not used."""
+        self.policy, self.sampling, self.forced = policy, sampling, forced
 
     def generate(self, requests: Sequence[GenerationRequest], seed: int) -> list[Generation]:
         """The completions depend on the requests and the seed alone. Those with an equal token budget are one batch."""
@@ -71,6 +72,7 @@ class TransformersGenerator:
             sampling,
             [request.prefix for request in requests],
             [request.avoided for request in requests],
+            forced=self.forced,
             quiet=True,
         )
         return [
@@ -86,32 +88,36 @@ class VllmGenerator:
         "branch": "forbids a token at one position, which vLLM does not support"
     }
 
-    def __init__(self, path: str, sampling: Sampling) -> None:
-        """Load a model from its folder, or by its name on the hub."""
+    def __init__(self, path: str, sampling: Sampling, opening: str = "") -> None:
+        """Load a model from its folder, or by its name on the hub; `opening` begins completions without a prefix."""
         self.vllm = require("vllm", "generator vllm", extra=None)
-        self.model, self.sampling = self.vllm.LLM(model=path), sampling
+        self.model, self.sampling, self.opening = self.vllm.LLM(model=path), sampling, opening
 
     def generate(self, requests: Sequence[GenerationRequest], seed: int) -> list[Generation]:
         """Completion i is sampled with `seed + i`."""
+        tokenizer = self.model.get_tokenizer()
+        prefixes = [request.prefix or self.opening for request in requests]
+        opening_tokens = len(tokenizer(self.opening, add_special_tokens=False)["input_ids"]) if self.opening else 0
+        counted = [0 if request.prefix else opening_tokens for request in requests]  # as where they are forced
         prompts = render_prompts(
-            self.model.get_tokenizer(),
+            tokenizer,
             [request.messages for request in requests],
-            [request.prefix for request in requests],
+            prefixes,
             thinking=self.sampling.thinking,
         )
         parameters = [
             self.vllm.SamplingParams(
                 temperature=self.sampling.temperature,
                 top_p=self.sampling.top_p,
-                max_tokens=_length(request, self.sampling),
+                max_tokens=max(1, _length(request, self.sampling) - counted[index]),
                 seed=seed + index,
             )
             for index, request in enumerate(requests)
         ]
         outputs = [each.outputs[0] for each in self.model.generate(prompts, parameters, use_tqdm=False)]
         return [
-            Generation(request.prefix + output.text, len(output.token_ids))
-            for request, output in zip(requests, outputs, strict=True)
+            Generation(prefix + output.text, count + len(output.token_ids))
+            for prefix, count, output in zip(prefixes, counted, outputs, strict=True)
         ]
 
 

@@ -83,7 +83,10 @@ def request_for_move(
     if move.parent is None:
         return GenerationRequest(messages)
     text = move.parent.answer or ""
-    opening, closing = ("<answer_1>", "</answer_1>\n") if answers > 1 else ("<answer>", "</answer>")
+    form = task.form
+    opening, closing = (form.opening(0), form.closing(0) + form.separator) if answers > 1 else ("<answer>", "</answer>")
+    if answers > 1:
+        text = form.encode(text)
     if move.operator == "extend":
         return GenerationRequest(messages, f"{opening}{text}{closing}", known=1)
     if move.operator in ("regrow", "branch"):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.evaluation.eval_folder import FACTS, read_facts
+from vpo.models.forced_tags import check_thinking, tags_of
 from vpo.models.generate import Sampling
 from vpo.models.locate import EMBEDDED, LocatedModel, ResolvedModel, locate
 from vpo.models.policy import load
@@ -60,8 +61,9 @@ class SearchSetup:
 
     def note(self) -> dict[str, Any]:
         """The settings that must be the same when the search is resumed, for `search.json`."""
-        settings = {name: value for name, value in asdict(self.config).items() if name not in CHANGEABLE}
+        settings = {name: value for name, value in asdict(self.config).items() if name not in (*CHANGEABLE, "prefill")}
         return {
+            **({"prefill": True} if self.model.prefill else {}),
             **settings,
             # A search may continue with the same model behind an endpoint.
             "generator": "vllm" if self.config.generator == "vllm" else "transformers",
@@ -79,8 +81,10 @@ class SearchSetup:
         if config.generator == "endpoint":
             return EndpointGenerator(str(config.endpoint), self.served_name, self.sampling, timeout=config.limit)
         if config.generator == "vllm":
-            return VllmGenerator(self.model.path, self.sampling)
-        return TransformersGenerator(load(self.model.path), self.sampling)
+            opening = tags_of(self.task, self.model.answers)[0][0] if self.model.prefill else ""
+            return VllmGenerator(self.model.path, self.sampling, opening)
+        policy = load(self.model.path)
+        return TransformersGenerator(policy, self.sampling, self.model.forced_tags(policy.tokenizer))
 
     def new_strategy(self) -> Strategy:
         """The strategy of one search problem."""
@@ -98,8 +102,14 @@ class SearchSetup:
 def prepare(config: SearchConfig) -> SearchSetup:
     """Check a config and choose the parts of its search; no model is loaded yet."""
     check_limits(config.processes, config.limit)
-    located, answers = locate_model(config)
-    model = located.resolve(answers=answers, max_tokens=config.max_tokens)
+    located, evaluated = locate_model(config)
+    model = located.resolve(
+        answers=evaluated.get("answers_per_generation") if config.answers is None else config.answers,
+        max_tokens=config.max_tokens,
+        prefill=evaluated.get("prefill") if config.prefill is None else config.prefill,
+    )
+    if model.prefill:
+        _check_forcing(config, model.answers)
     goal_texts = {
         "targets": list(config.targets),
         "conditions": list(config.conditions),
@@ -134,11 +144,24 @@ def prepare(config: SearchConfig) -> SearchSetup:
     return setup
 
 
+def _check_forcing(config: SearchConfig, answers: int) -> None:
+    """Refuse prefill where the generator cannot force tags."""
+    check_thinking(prefill=True, thinking=config.thinking)
+    if config.generator == "endpoint":
+        raise InputError("prefill does not work with an endpoint, which begins completions itself: give --no-prefill")
+    if config.generator == "vllm" and answers > 1:
+        raise InputError(
+            f"prefill does not work with generator vllm and {answers} answers: it cannot force the tags after the "
+            "first; give --no-prefill, or --generator transformers"
+        )
+
+
 def _search_problems(config: SearchConfig, task: Task[Any], goals: list[Goal]) -> tuple[SearchProblem, ...]:
     """Each problem with each goal; raises for an objective that a problem does not have."""
     problems = task.problems(config.split, count=config.problems)
     if not problems:
         raise InputError(f"there are no problems in split {config.split!r}")
+    task.prepare(problems)
     for problem in problems:
         names = task.names_of(problem)
         for feature in config.features:
@@ -151,8 +174,8 @@ def _search_problems(config: SearchConfig, task: Task[Any], goals: list[Goal]) -
     return tuple(SearchProblem(problem, goal) for problem in problems for goal in goals)
 
 
-def locate_model(config: SearchConfig) -> tuple[LocatedModel, int | None]:
-    """The model, and answers per generation: as it was evaluated, or None for as it was trained."""
+def locate_model(config: SearchConfig) -> tuple[LocatedModel, dict[str, Any]]:
+    """The model, and how it was evaluated, where an evaluation of it is given."""
     settings = dict(config.task_settings)
     folder = Path(config.model)
     if config.endpoint is None and (folder / FACTS).is_file() and not is_run(folder):
@@ -160,9 +183,9 @@ def locate_model(config: SearchConfig) -> tuple[LocatedModel, int | None]:
         if not {"model", "answers_per_generation"} <= facts.keys():
             raise InputError(f"{folder / FACTS}: the file is damaged: it names no model")
         located = locate(facts["model"], config.task or facts["task"], {**facts["task_settings"], **settings})
-        return located, facts["answers_per_generation"] if config.answers is None else config.answers
+        return located, facts
     if config.endpoint is not None and config.model != EMBEDDED and not folder.exists():
         if config.task is None:
             raise InputError("task must be given with an endpoint whose model is not on this machine")
-        return LocatedModel(config.task, config.model, PromptFormat(task=config.task), settings), config.answers
-    return locate(config.model, config.task, settings), config.answers
+        return LocatedModel(config.task, config.model, PromptFormat(task=config.task), settings), {}
+    return locate(config.model, config.task, settings), {}

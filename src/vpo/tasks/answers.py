@@ -1,4 +1,4 @@
-"""The answer format: how m answers are requested in one completion, and how they are parsed.
+"""Answers in tags: how they are written in one completion, and how they are parsed.
 
 Several answers are written in numbered tags, ``<answer_1>…</answer_1>`` to ``<answer_m>…</answer_m>``; a single one in
 ``<answer>…</answer>``. The exact rules:
@@ -7,43 +7,31 @@ Several answers are written in numbered tags, ``<answer_1>…</answer_1>`` to ``
   is never closed lasts to the end. The prompt may have opened the first: then all up to ``</think>`` is skipped, if an
   answer follows, and the tag is not inside one.
 - An answer counts once its own closing tag follows, before any other answer opens. So an unclosed answer is
-  missing, and with it nothing else: not the answers before it, not those after it.
+  missing, and with it nothing else: not the answers before it, not those after it. Only the last may lack its closing
+  tag: it ends with the completion.
 - Answers are indexed by their number, in whatever order they appear. Of a repeated number the first that is closed
   counts. Numbers above m are ignored.
 - No text belongs to two answers: an answer that opens inside another ends it, unclosed.
-- Without tags there is no answer, but where a user's score function reads single answers (`parse_untagged`).
+- Without tags there is no answer here: `Task.read` reads a task's own form then, `read_plain` the whole completion.
 
 White space around an answer is stripped. An answer may be empty; the task scores it.
 """
 
 import re
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from itertools import islice
 
+from vpo.tasks.reading import Reading, Section, read_sections, read_whole
 from vpo.tasks.thoughts import prompted_end, section_pattern, split_thoughts
 from vpo.util.errors import InputError
 
+MOST = 10_000  # answers that a completion may open; what it opens after them is not read
 _TAGS = {True: "answer", False: "answer_[1-9][0-9]{0,5}"}  # of a single answer, and of numbered ones
 _OPENING = {single: re.compile(f"<{tag}>") for single, tag in _TAGS.items()}
 _ANSWERS = {single: section_pattern(tag, until=tag) for single, tag in _TAGS.items()}
-
-
-def instruction(answers: int) -> str:
-    """The text that requests a number of answers: the rules, and a template with the tags."""
-    _check(answers)
-    if answers == 1:
-        return "Give your answer between these tags, and nothing after them:\n<answer>your answer</answer>"
-    shown = [1, 2] if answers > 4 else list(range(1, answers + 1))
-    texts = ("your first answer", "a different answer")
-    template = [f"<answer_{number}>{texts[number > 1]}</answer_{number}>" for number in shown]
-    if answers > 4:
-        template += ["…", f"<answer_{answers}>{texts[1]}</answer_{answers}>"]
-    return (
-        f"Give {answers} different answers, numbered 1 to {answers}. Each should be as good as you can make it, and "
-        "good in another way than the others: together they are judged by the best of them under priorities that "
-        "you do not know. If you reason, do so once, before the first answer. Write each between its own tags, and "
-        "nothing after the last:\n" + "\n".join(template)
-    )
+# Those, and answers that are not closed.
+_OPENED = {single: re.compile(f"{_ANSWERS[single].pattern[:-1]}|(?P<opened>{tag})>)") for single, tag in _TAGS.items()}
 
 
 def write(texts: Sequence[str]) -> str:
@@ -51,51 +39,41 @@ def write(texts: Sequence[str]) -> str:
     _check(len(texts))
     if len(texts) == 1:
         return f"<answer>{texts[0]}</answer>"
-    return "\n".join(f"<answer_{number}>{text}</answer_{number}>" for number, text in enumerate(texts, start=1))
+    return "\n".join(
+        f"<answer_{number}>{laid_out(text)}</answer_{number}>" for number, text in enumerate(texts, start=1)
+    )
+
+
+def laid_out(text: str) -> str:
+    """A text as it stands between tags: several lines on lines of their own."""
+    return f"\n{text}\n" if "\n" in text else text
+
+
+def read(completion: str, answers: int) -> Reading:
+    """The answers of a completion in tags, and where they are. Takes linear time."""
+    _check(answers)
+    return read_sections(sections(completion, answers), len(completion), answers)
 
 
 def parse(completion: str, answers: int) -> list[str | None]:
-    """The answers of a completion by their number, None for a missing one. Takes linear time."""
-    _check(answers)
-    texts: list[str | None] = [None] * answers
-    for match in _ANSWERS[answers == 1].finditer(completion, _begin(completion, answers)):
-        if match["name"] and (index := _index(match["name"])) < answers and texts[index] is None:
-            texts[index] = match["text"].strip()
-    return texts
-
-
-def parse_untagged(completion: str) -> str | None:
-    """The answer of a completion that holds one, whether it was asked to write tags or not.
-
-    Without an ``<answer>`` outside thoughts it is the whole completion without its thoughts. None where that is empty,
-    and where the tag is not closed.
-    """
-    if _opened(completion, 1):
-        return parse(completion, 1)[0]
-    return split_thoughts(completion, _ANSWERS[True])[1] or None
+    """The answers of a completion by their number, None for a missing one."""
+    return read(completion, answers).answers
 
 
 def parts(completion: str, answers: int) -> list[tuple[int, int]]:
-    """Split a completion into parts: pairs of the position where a part ends and the index of its answer, from 0.
+    """Where the part of each answer ends, and its index: see `vpo.tasks.reading`."""
+    return read(completion, answers).parts
 
-    A part begins where the one before it ends, so reasoning belongs to the answer that follows it. An answer that is
-    opened and not closed has a part too, up to the next opening tag. Where answer 1 is skipped, everything before the
-    first answer, its opening tag included, is the part of answer 1. Everything after the last answer belongs to answer
-    m.
+
+def read_plain(completion: str, answers: int) -> Reading:
+    """The answers of a completion where no task reads them: a single one needs no tags.
+
+    Without an ``<answer>`` outside thoughts it is the whole completion without its thoughts; None where that is empty.
+    Both count as the form that was asked for.
     """
-    _check(answers)
-    opened = _opened(completion, answers)
-    followings = [*(each.tag for each in opened[1:]), len(completion)]
-    ends: list[tuple[int, int]] = []
-    closed: set[int] = set()
-    for each, following in zip(opened, followings, strict=False):
-        if each.answer < answers and each.answer not in closed:
-            ends.append((following if each.end is None else each.end, each.answer))
-            if each.end is not None:
-                closed.add(each.answer)
-    if all(index != 0 for _, index in ends):
-        ends.insert(0, (opened[0].start if opened else len(completion), 0))
-    return [*ends, (len(completion), answers - 1)]
+    if answers > 1 or sections(completion, answers):
+        return read(completion, answers)
+    return read_whole(split_thoughts(completion, _ANSWERS[True])[1] or None, len(completion), strict=True)
 
 
 def thoughts(completion: str, answers: int) -> str:
@@ -103,38 +81,33 @@ def thoughts(completion: str, answers: int) -> str:
     return split_thoughts(completion, _ANSWERS[answers == 1])[0]
 
 
-class _OpenedAnswer(NamedTuple):
-    """An answer whose opening tag is in the completion, outside thoughts.
+def sections(completion: str, answers: int) -> list[Section]:
+    """The answers that are opened outside thoughts, closed or not, in the order of the completion; the first `MOST`."""
+    found: list[Section] = []
+    unclosed: tuple[str, int] | None = None  # name and position of the text of the answer that was opened last
+    matches = _OPENED[answers == 1].finditer(completion, _begin(completion, answers))
+    for match in islice((match for match in matches if match.lastgroup), MOST):
+        if unclosed:
+            found.append(Section(_index(unclosed[0]), unclosed[1], match.start(), None))
+        opened, name = match.group("opened", "name")
+        unclosed = (opened, match.end()) if opened else None
+        if name:
+            text = match["text"].strip()
+            found.append(Section(_index(name), match.start("text"), match.end(), text, strict=True))
+    if unclosed:
+        name, start = unclosed
+        cut = next(matches, None)  # where there are too many
+        end = cut.start() if cut else len(completion)
+        rest = None if cut else _without_cut_tag(completion[start:], f"</{name}>").strip() or None
+        found.append(Section(_index(name), start, end, rest, closed=False))
+    return found
 
-    Attributes:
-        answer: its index, from 0.
-        tag: position of its opening tag.
-        start: position of its text, after that tag.
-        end: position after its closing tag; None for one that is not closed.
-    """
 
-    answer: int
-    tag: int
-    start: int
-    end: int | None
-
-
-def _opened(completion: str, answers: int) -> list[_OpenedAnswer]:
-    """The answers that are opened, closed or not, in the order of the completion."""
-    opening = _OPENING[answers == 1]
-    opened: list[_OpenedAnswer] = []
-    begin = _begin(completion, answers)
-
-    def unclosed(end: int) -> list[_OpenedAnswer]:
-        tags = opening.finditer(completion, begin, end)
-        return [_OpenedAnswer(_index(tag.group()[1:-1]), *tag.span(), None) for tag in tags]
-
-    for match in _ANSWERS[answers == 1].finditer(completion, begin):
-        opened += unclosed(match.start())
-        if match["name"]:
-            opened.append(_OpenedAnswer(_index(match["name"]), match.start(), match.start("text"), match.end()))
-        begin = match.end()
-    return opened + unclosed(len(completion))
+def _without_cut_tag(text: str, closing: str) -> str:
+    """A text without the beginning of its closing tag, where it was cut in that tag."""
+    text = text.rstrip()
+    cut = next((size for size in range(len(closing) - 1, 0, -1) if text.endswith(closing[:size])), 0)
+    return text[: len(text) - cut]
 
 
 def _begin(completion: str, answers: int) -> int:
@@ -143,6 +116,7 @@ def _begin(completion: str, answers: int) -> int:
     return end if end and _OPENING[answers == 1].search(completion, end) else 0
 
 
+@lru_cache(1_000)
 def _index(name: str) -> int:
     """The index of the answer with this tag."""
     return int(name.partition("_")[2] or 1) - 1

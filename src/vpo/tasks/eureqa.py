@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, items, read_data, shuffled, take, unique
+from vpo.tasks.forms import Example
+from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.tasks.text import normalise, without_punctuation
 from vpo.util.errors import InputError
@@ -58,6 +60,15 @@ class EureqaTask(Task[EureqaProblem]):
         Objective(f"entity_{letter}", f"entity {letter} is named correctly") for letter in LETTERS
     )
     weights: ClassVar[Vector] = (0.2,) * 5
+    wraps_single: ClassVar[bool] = False
+    example: ClassVar[Example | None] = Example(
+        "a text with three masked entities",
+        (
+            "A: Marie Curie\nB: University of Paris\nC: Warsaw",
+            "A: Irène Joliot-Curie\nB: University of Paris\nC: Paris",
+            "A: Marie Curie\nB: Sorbonne\nC: Poland",
+        ),
+    )
 
     def __init__(self, *, data: str | None = None) -> None:
         """Make the task.
@@ -102,6 +113,21 @@ class EureqaTask(Task[EureqaProblem]):
         if not any(right) and not any(normalise(name) for name in named.values()):
             return (0.0,) * len(self.objectives)
         return (*right, *[1.0] * (len(self.objectives) - len(right)))
+
+    def native(self, text: str, answers: int) -> Sequence[Native]:
+        """Lists of names, each of which begins where a letter does not come after the one before it.
+
+        A single answer is the last list of those with the most names.
+        """
+        lists: list[list[re.Match[str]]] = []
+        for match in _LINE.finditer(text):
+            if not lists or match[1].upper() <= lists[-1][-1][1].upper():
+                lists.append([])
+            lists[-1].append(match)
+        if answers == 1:
+            most = max(map(len, lists), default=0)
+            lists = [each for each in lists if len(each) == most]
+        return [Native(each[0].start(), each[-1].end(), "\n".join(line.group() for line in each)) for each in lists]
 
     def normal_form(self, answer: str) -> Hashable:
         """The normalised names."""

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
-from vpo.tasks import answers as answer_format
 from vpo.tasks.data import Published, check_split, field, items, read_data, shuffled, take, unique
+from vpo.tasks.forms import Example
+from vpo.tasks.reading import Native, Reading, read_natives, read_sections, read_whole
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.tasks.text import between, normalise, word_f1
-from vpo.tasks.thoughts import section_pattern, split_thoughts
+from vpo.tasks.thoughts import blank_thoughts, prompted_end, section_pattern, split_thoughts
 from vpo.util.errors import InputError
 
 HOPS = 4
@@ -22,11 +24,17 @@ PUBLISHED = Published(
     hub_splits={"train": "train", "dev": "validation"},
 )
 SECTIONS = section_pattern("support|answer")
+SUPPORTED = re.compile(r"</support>\s*<answer>[^<]*</answer>")
 
-FORM = """\
-Cite the paragraphs that the answer rests on by their numbers, at most four of them, then answer in a few words:
-<support>numbers of the paragraphs, such as 3, 12</support>
-<answer>the answer</answer>"""
+CITE = "Cite the paragraphs that the answer rests on by their numbers, at most four of them, and answer in a few words."
+CURIE = Example(
+    "In which country was the discoverer of polonium born?",
+    (
+        "<support>3, 12</support>\n<answer>Poland</answer>",
+        "<support>3, 8</support>\n<answer>the Russian Empire</answer>",
+        "<support>12, 17</support>\n<answer>Congress Poland</answer>",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,8 @@ class MusiqueTask(Task[MusiqueProblem]):
     )
     weights: ClassVar[Vector] = (1 / 7, 1 / 7, 1 / 7, 1 / 7, 3 / 7)
     wraps_single: ClassVar[bool] = False
+    single: ClassVar[str] = "Use this format:\n<support>3, 12</support>\n<answer>Poland</answer>"
+    example: ClassVar[Example | None] = CURIE
 
     def __init__(self, *, data: str | None = None) -> None:
         """Make the task.
@@ -81,17 +91,28 @@ class MusiqueTask(Task[MusiqueProblem]):
         return take(_stratified(problems) if split == "test" else problems, count)
 
     def question(self, problem: MusiqueProblem) -> list[Message]:
-        """The paragraphs, the question, and the form of an answer."""
+        """The paragraphs, the question, and what an answer has."""
         paragraphs = "\n\n".join(
             f"[{number}] {title}\n{text}" for number, (title, text) in enumerate(problem.paragraphs, start=1)
         )
-        return [{"role": "user", "content": f"{paragraphs}\n\nQuestion: {problem.question}\n\n{FORM}"}]
+        return [{"role": "user", "content": f"{paragraphs}\n\nQuestion: {problem.question}\n\n{CITE}"}]
 
-    def parse(self, completion: str, answers: int) -> list[str | None]:
-        """The answers; a single one is everything but the thoughts."""
-        if answers > 1:
-            return answer_format.parse(completion, answers)
-        return [split_thoughts(completion, SECTIONS)[1] or None]
+    def read(self, completion: str, answers: int) -> Reading:
+        """The answers; <answer> is a tag of the task's own form, so a single one is everything but the thoughts."""
+        if answers == 1:
+            text = split_thoughts(completion, SECTIONS)[1]
+            strict = bool(SUPPORTED.search(text))
+            return read_whole(text if "<answer>" in text else None, len(completion), strict=strict)
+        natives = self.native(blank_thoughts(completion, SECTIONS), answers)
+        tagged = self.sections(completion, answers)
+        if tagged and (not natives or tagged[-1].end > prompted_end(completion, SECTIONS)):
+            return read_sections(tagged, len(completion), answers)
+        return read_natives(natives, len(completion), answers)
+
+    def native(self, text: str, answers: int) -> Sequence[Native]:
+        """Citations and answer, up to each <answer> that is closed."""
+        ends = [0, *(match.end() for match in SECTIONS.finditer(text) if match["name"] == "answer")]
+        return [Native(start, end, text[start:end].strip()) for start, end in pairwise(ends)]
 
     def score(self, problem: MusiqueProblem, answer: str) -> Vector:
         """1 or 0 per hop, and the word F1 of the answer."""
@@ -118,7 +139,10 @@ def parse_answer(answer: str) -> tuple[list[int], str]:
     _, answer = split_thoughts(answer, SECTIONS, prompted=False)
     support = between(answer, "<support>", "</support>") or ""
     numbers = [int(number) for number in re.findall(r"[0-9]+", support) if len(number) <= 4]
-    return list(dict.fromkeys(numbers)), between(answer, "<answer>", "</answer>") or ""
+    text = between(answer, "<answer>", "</answer>")
+    if text is None:  # without its closing tag, it ends with the text
+        text = answer.rpartition("<answer>")[2] if "<answer>" in answer else ""
+    return list(dict.fromkeys(numbers)), text
 
 
 def _problem(row: Mapping[str, Any], where: str) -> MusiqueProblem:

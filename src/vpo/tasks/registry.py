@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from vpo.core.checks import check_weights
+from vpo.tasks.forms import find_form
 from vpo.tasks.task import Objective, Task
 from vpo.util.errors import InputError, nearest
 from vpo.util.files import load_module
 
 GROUP = "vpo.tasks"
+FORMAT = "format"  # the setting that every task has
 REQUIRED = "required"  # stands for the default of a setting that has none
 
 # Module and class of each built-in task. They are strings, imported on use: tasks take time to import, and chat is in
@@ -62,9 +64,13 @@ def find(name: str) -> type[Task[Any]]:
 
 
 def get(name: str, **settings: Any) -> Task[Any]:
-    """A task by name, or from a .py file, with settings such as ``size=13`` or ``data="folder"``."""
+    """A task by name, or from a .py file, with settings such as ``size=13`` or ``data="folder"``.
+
+    Every task has the setting `format`, the form of several answers: see `vpo.tasks.forms`.
+    """
     task = find(name)
     known = settings_of(task)
+    form = find_form(settings.pop(FORMAT)) if FORMAT in settings and FORMAT not in known else None
     for setting, value in settings.items():
         if setting not in known:
             listed = f"there are {', '.join(known)}" if known else "it has none"
@@ -76,7 +82,10 @@ def get(name: str, **settings: Any) -> Task[Any]:
     missing = [setting for setting, default in known.items() if default is REQUIRED and setting not in settings]
     if missing:
         raise InputError(f"task {task.name} needs the setting {missing[0]!r}")
-    return task(**settings)
+    made = task(**settings)
+    if form is not None:
+        made.form = form
+    return made
 
 
 def settings_of(task: type[Task[Any]]) -> dict[str, Any]:

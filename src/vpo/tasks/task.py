@@ -9,8 +9,12 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from vpo.core.checks import check_weights
+from vpo.core.checks import as_integer, check_weights
 from vpo.tasks import answers as answer_format
+from vpo.tasks.fences import OPAQUE
+from vpo.tasks.forms import TAGS, Example, Form, find_sections, instruction
+from vpo.tasks.reading import Native, Reading, Section, read_natives, read_sections
+from vpo.tasks.thoughts import blank_thoughts, prompted_end
 from vpo.tasks.validation import Flaw, validate
 from vpo.util.errors import InputError
 
@@ -56,11 +60,19 @@ class Task(ABC, Generic[P]):
     # the objectives of each problem.
     ragged: ClassVar[bool] = False
 
-    # Whether a single answer is requested in <answer> tags. False where the published format has tags of its own.
+    # An invented question with answers to it, for prompts that ask for several answers, or for one in tags.
+    example: ClassVar[Example | None] = None
+
+    # Whether a single answer is requested in <answer> tags. False where the task has a form of its own, which `single`
+    # asks for, unless the question does.
     wraps_single: ClassVar[bool] = True
+    single: ClassVar[str] = ""
 
     # Settings that are files or folders.
     files: ClassVar[tuple[str, ...]] = ("data",)
+
+    # The form of several answers. `get(task, format=NAME)` chooses another.
+    form: Form = TAGS
 
     # To implement
 
@@ -70,13 +82,17 @@ class Task(ABC, Generic[P]):
 
     @abstractmethod
     def question(self, problem: P) -> list[Message]:
-        """The problem as chat messages, without the number of answers. The last message is the user's."""
+        """The problem as chat messages, without the form and number of answers. The last message is the user's."""
 
     @abstractmethod
     def score(self, problem: P, answer: str) -> Vector | None:
         """The score of one answer on each objective of the problem, or None where it is unknown."""
 
     # To override where the default does not fit
+
+    def set_question(self, problem: P) -> list[Message]:
+        """The problem for prompts that ask for several answers. Override it where `question` has the form of one."""
+        return self.question(problem)
 
     def solved(self, vector: Sequence[float]) -> bool:
         """Whether an answer with these scores solves its problem: by default, all objectives are 1."""
@@ -119,15 +135,40 @@ class Task(ABC, Generic[P]):
         """Equal for answers that are duplicates; None for one that cannot be parsed. By default, the words."""
         return " ".join(answer.split())
 
-    def parse(self, completion: str, answers: int) -> list[str | None]:
-        """The m answers of a completion, None for a missing one."""
-        if answers == 1 and not self.wraps_single:
-            return [completion.strip() or None]
-        return answer_format.parse(completion, answers)
+    def read(self, completion: str, answers: int) -> Reading:
+        """The m answers of a completion, which of them are in the form that was asked for, and their parts.
 
-    def parts(self, completion: str, answers: int) -> list[tuple[int, int]]:
-        """Where the part of each answer of a set ends, and its index. Override it together with `parse`."""
-        return answer_format.parts(completion, answers)
+        Answers in tags count where a tag is there, tags without numbers in their order; else those in the task's own
+        form, as `native` finds them. Tags in a thought that the prompt opened do not count where such an answer comes
+        after it.
+        """
+        found = [self.sections(completion, answers)]
+        if answers > 1:
+            unnumbered = enumerate(answer_format.sections(completion, 1))
+            found.append([each._replace(answer=index, strict=False) for index, each in unnumbered])
+        elif not self.wraps_single:
+            found[0] = [each._replace(strict=False) for each in found[0]]
+        thought = prompted_end(completion, OPAQUE)
+        tagged = next((each for each in found if each and each[-1].end > thought), [])
+        natives = [] if tagged else self.native(blank_thoughts(completion, OPAQUE), answers)
+        if not natives and (tagged := tagged or next(filter(None, found), [])):
+            return read_sections(tagged, len(completion), answers)
+        if self.wraps_single:
+            natives = [each._replace(strict=False) for each in natives]
+        return read_natives(natives, len(completion), answers)
+
+    def sections(self, completion: str, answers: int) -> list[Section]:
+        """The answers that are in the form that was asked for or another one, see `find_sections`; one in its tags."""
+        return answer_format.sections(completion, 1) if answers == 1 else find_sections(self.form, completion, answers)
+
+    def native(self, text: str, answers: int) -> Sequence[Native]:
+        """The answers of a text without tags, in their order, where they are in the form that the task knows.
+
+        A completion of m answers has the first m of them; one that should have a single answer has the last. By default
+        the whole text is a single answer, and there is none of a set. Thoughts are spaces in the text.
+        """
+        whole = text.strip()
+        return [Native(0, len(text), whole)] if whole and answers == 1 else []
 
     def described(self) -> dict[str, Any]:
         """What scores depend on besides the settings, as plain data. It is saved with a run, and must not change."""
@@ -139,6 +180,13 @@ class Task(ABC, Generic[P]):
         The mean is logged, or the total where the count is 0.
         """
         return {}
+
+    def prepare(self, problems: Sequence[P]) -> None:
+        """Compute what scoring these problems needs beyond what `problems` reads, for all of them together.
+
+        Called before training, evaluation and search. Override it where that takes long: `problems` alone, and the
+        prompts, should not have to wait for it. Scoring must work without it.
+        """
 
     def probe(self) -> None:
         """Raise `InputError` where a service that scoring needs does not answer. Called before training."""
@@ -163,7 +211,7 @@ class Task(ABC, Generic[P]):
         """Answers to imitate: by default, `count` copies of the gold answer."""
         gold = self.gold(problem)
         if gold is None:
-            raise InputError(f"task {self.name} has no demonstrations")
+            raise InputError(f"task {self.name} has no demonstrations: problem {problem.id!r} has no gold answer")
         return [gold] * count
 
     def picture(self, problem: P, answers: Sequence[str], *, colour: bool) -> str | None:
@@ -184,6 +232,21 @@ class Task(ABC, Generic[P]):
 
     # Derived from the above
 
+    def __init_subclass__(cls) -> None:
+        """Refuse a task whose answers and parts would disagree."""
+        super().__init_subclass__()
+        for name in ("parse", "parts"):
+            if name in vars(cls):
+                raise InputError(f"{cls.__name__}.{name}: override read, which parse and parts are derived from")
+
+    def parse(self, completion: str, answers: int) -> list[str | None]:
+        """The m answers of a completion, None for a missing one."""
+        return self.read(completion, answers).answers
+
+    def parts(self, completion: str, answers: int) -> list[tuple[int, int]]:
+        """Where the part of each answer of a set ends, and its index."""
+        return self.read(completion, answers).parts
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the objectives."""
@@ -202,13 +265,19 @@ class Task(ABC, Generic[P]):
             answers: m, the number of answers in one completion.
             target: weights of the objectives to write into the prompt, for goal-conditioned policies.
         """
-        *before, last = self.question(problem)
-        parts = [last["content"]]
-        if target is not None:
-            parts.append(self.goal(problem, target))
-        if answers > 1 or self.wraps_single:
-            parts.append(answer_format.instruction(answers))
-        return [*before, {**last, "content": "\n\n".join(parts)}]
+        as_integer(answers, "answers", 1)
+        *before, last = self.question(problem) if answers == 1 else self.set_question(problem)
+        goal = "" if target is None else self.goal(problem, target)
+        single = self.request(1) if answers == 1 else ""
+        content = "\n\n".join(filter(None, [last["content"], goal, single]))
+        messages = [*before, {**last, "content": content}]
+        return messages if answers == 1 else self.form.ask(messages, answers, self.example)
+
+    def request(self, answers: int) -> str:
+        """The text of a prompt that asks for so many answers, and shows their form; empty where the question does."""
+        if answers > 1:
+            return self.form.request(answers, self.example)
+        return instruction(1, self.example) if self.wraps_single else self.single
 
     def goal(self, problem: P, target: Sequence[float]) -> str:
         """The sentence that states a weighting of a problem's objectives."""

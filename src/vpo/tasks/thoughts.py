@@ -59,3 +59,17 @@ def split_thoughts(text: str, sections: re.Pattern[str], *, prompted: bool = Tru
     rest.append(text[begin:])
     # A space in place of a thought, so that no tag is made of the text on both sides.
     return "\n".join(filter(None, map(str.strip, thoughts))), " ".join(rest).strip()
+
+
+def blank_thoughts(text: str, sections: re.Pattern[str]) -> str:
+    """The text with spaces in place of its thoughts, so that positions in it stay.
+
+    `sections` may match more than a `section_pattern` does; only what begins with ``<think>`` is a thought.
+    """
+    begin = prompted_end(text, sections)
+    pieces = [" " * begin]
+    for match in sections.finditer(text, begin):
+        if match.group().startswith(THINK):
+            pieces += [text[begin : match.start()], " " * (match.end() - match.start())]
+            begin = match.end()
+    return "".join([*pieces, text[begin:]])

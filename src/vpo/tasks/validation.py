@@ -57,7 +57,7 @@ def _parse_single(task: "Task[P]", gold: str) -> str | None:
 
 
 def _parse_set(task: "Task[P]", gold: str) -> str | None:
-    return task.parse(answer_format.write([gold] * 3), 3)[-1]
+    return task.parse(task.form.write([gold] * 3), 3)[-1]
 
 
 def _shortfall(task: "Task[P]", problem: "P", answer: str | None, vector: "Vector | None", solved: bool | None) -> str:

@@ -70,6 +70,12 @@ class TrainConfig:
         shown="as the model was trained; else 256",
         least=1,
     )
+    prefill: bool | None = setting(
+        None,
+        "begin each completion with the tag of its first answer, and force the next tag where an answer closes; forced "
+        "tokens are not trained on",
+        shown="as the model was trained; else off",
+    )
     lora: int = setting(0, "rank of a low-rank adapter to train; 0 trains all weights", metavar="RANK", least=0)
     generator: str = setting("transformers", "what samples the completions", choices=GENERATORS)
     vllm_mode: str | None = setting(

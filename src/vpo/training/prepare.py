@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from vpo.core.targets import scaled, weights_for
 from vpo.methods import get as get_method
+from vpo.models.forced_tags import ForcedTags
 from vpo.models.locate import EMBEDDED, ResolvedModel, absolute, locate
 from vpo.models.policy import Policy, load
 from vpo.models.prompt_format import PromptFormat
@@ -30,6 +31,7 @@ class PreparedRun:
         policy: the model to train, with its tokenizer.
         reward: the reward function of the trainer.
         format: the prompt format that the trained model will have.
+        forced: the tags that are forced into completions; None without prefill.
     """
 
     config: TrainConfig
@@ -37,6 +39,7 @@ class PreparedRun:
     policy: Policy
     reward: "RewardFunction"
     format: PromptFormat
+    forced: ForcedTags | None
 
 
 def prepare(config: TrainConfig) -> PreparedRun:
@@ -49,6 +52,7 @@ def prepare(config: TrainConfig) -> PreparedRun:
         check_installed(tracker, f"report_to {tracker!r}", extra=None)
     task.probe()
     problems = task.problems(config.split, count=config.problems)
+    task.prepare(problems)
     method = get_method(config.method, **config.method_settings)
     target = None if config.target is None else weights_for(config.target, task.names).tolist()
     reward = reward_function(task, method, problems=problems, target=target, group=config.group, seed=config.seed)
@@ -56,9 +60,10 @@ def prepare(config: TrainConfig) -> PreparedRun:
         task.ask(problems[0], method.answers, reward.prompt_target(problems[0].id)),
         target=config.target,
         target_in_prompt=method.target_in_prompt,
+        prefill=model.prefill,
     )
     policy = load(model.path, precision="bfloat16" if config.precision == "bfloat16" else "float32")
-    return PreparedRun(config, task, policy, reward, prompt_format)
+    return PreparedRun(config, task, policy, reward, prompt_format, model.forced_tags(policy.tokenizer))
 
 
 def resolve(config: TrainConfig) -> tuple[TrainConfig, ResolvedModel]:
@@ -66,7 +71,9 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, ResolvedModel]:
     located = locate(config.model, config.task, config.task_settings)
     method = get_method(config.method, **config.method_settings)
     method.check_group_size(config.group)
-    model = located.resolve(answers=method.answers, max_tokens=config.max_tokens)
+    model = located.resolve(answers=method.answers, max_tokens=config.max_tokens, prefill=config.prefill)
+    if model.prefill:
+        _check_forcing(config)
     if method.target_in_prompt and not model.format.reads_target:
         raise InputError(
             f"{config.method} states a weighting in each prompt, which this model never learned to read: build one "
@@ -81,11 +88,28 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, ResolvedModel]:
         "learning_rate": config.learning_rate or (1e-4 if small else 1e-5 if config.lora else 1e-6),
         "kl": (0.0 if small else 1e-3) if config.kl is None else config.kl,
         "max_tokens": model.max_tokens,
+        "prefill": model.prefill,
         "micro_batch": config.micro_batch or _micro_batch(config, small=small),
         "precision": precision(config.precision, small=small, lora=bool(config.lora)),
         "target": scaled(config.target) if config.target else model.task.target,
     }
     return replace(config, **chosen), model
+
+
+def _check_forcing(config: TrainConfig) -> None:
+    """Refuse prefill where nothing forces tags while completions are sampled."""
+    batching = "use_transformers_continuous_batching"
+    generation = config.trainer.get("generation_kwargs")
+    beams = generation.get("num_beams", 1) if isinstance(generation, dict) else 1
+    refused = {
+        "engine verl": config.engine == "verl",
+        "generator vllm": config.generator == "vllm",
+        f"{batching} of the trainer": config.trainer.get(batching),
+        f"num_beams {beams} of the trainer": beams != 1,
+    }
+    for setting, given in refused.items():
+        if given:
+            raise InputError(f"prefill does not work with {setting}: change that, or give --no-prefill")
 
 
 def _micro_batch(config: TrainConfig, *, small: bool) -> int:

@@ -20,6 +20,8 @@ from vpo.util.processes import barrier, gathered, is_main, together
 
 BAR = "{desc} {n_fmt}/{total_fmt}, {remaining} left, {rate_fmt}{postfix}"
 STATE = "vpo_state.json"  # in a checkpoint
+# Shares of the answers, as they are shown → as they are logged.
+RATES = {"in form": "vpo/parse_rate", "read": "vpo/read_rate"}
 LINES = 10  # printed over a whole run where there is no terminal for a progress bar
 
 
@@ -38,6 +40,7 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is unt
         """Set the run and its settings; `updates` is the number of optimiser steps on each batch of rollouts."""
         self.run, self.config, self.format = run, config, prompt_format
         self.objectives, self.alarms = reward.objectives, reward.alarms
+        self.name = f"{Path(config.task).stem} {config.method}"
         self.updates_per_generation = updates
         self.began = self.stop = False
         self.stalled: str | None = None
@@ -53,9 +56,8 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is unt
             return
         from tqdm import tqdm
 
-        name = f"{Path(self.config.task).stem} {self.config.method}"
         done = state.global_step
-        self.bar = tqdm(total=self.config.steps, initial=done, desc=name, bar_format=BAR, disable=None)
+        self.bar = tqdm(total=self.config.steps, initial=done, desc=self.name, bar_format=BAR, disable=None)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
         """Write the metrics of a step, and show the most important ones."""
@@ -68,7 +70,8 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is unt
             self.bar.set_postfix_str(self.status, refresh=False)
             self.bar.update(state.global_step - self.bar.n)
         elif state.global_step % max(1, self.config.steps // LINES) == 0:
-            print(f"step {state.global_step} of {self.config.steps}: {self.status}", file=sys.stderr, flush=True)
+            step = f"{self.name}, step {state.global_step} of {self.config.steps}"
+            print(f"{step}: {self.status}", file=sys.stderr, flush=True)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Save every `save_every` steps, and stop after a signal: only where no rollouts wait for further updates."""
@@ -106,10 +109,13 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is unt
         now = time.perf_counter()
         speed = logs["completions/mean_length"] * self.config.rollouts / (now - self.last_log)
         self.last_log = now
-        named = [(name, logs.get(f"vpo/objective/{name}")) for name in self.objectives]
-        named = named or [("target", logs.get("vpo/target"))]  # where problems differ in their objectives
-        shown = [f"{name} {value:.2f}" for name, value in named if value is not None]
-        return ", ".join([f"{speed:,.0f} tokens/s", f"diversity {logs.get('vpo/diversity', 0):.2f}", *shown])
+        rates = [f"{name} {logs[metric]:.0%}" for name, metric in RATES.items() if metric in logs]
+        named = [(name, f"objective/{name}") for name in self.objectives]
+        named = named or [("target", "target")]  # where problems differ in their objectives
+        named = [("set reward", "set_reward"), ("diversity", "diversity"), *named]
+        values = [(name, logs.get(f"vpo/{metric}")) for name, metric in named]
+        shown = [f"{name} {value:.2f}" for name, value in values if value is not None]
+        return ", ".join([f"{speed:,.0f} tokens/s", *rates, *shown])
 
     def write_rollouts(
         self, step: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: ScoredBatch

@@ -137,7 +137,7 @@ def _train_steps(run: Run, prepared: PreparedRun) -> int:
     reward = prepared.reward.observed_by(callback.write_rollouts).stopped_by(callback.stall)
     callbacks = [callback, FiniteSteps(), *_tensorboard(run, config)]
     with together(), _refused_settings(callback):
-        trainer = build_trainer(config, reward, prepared.policy, args, callbacks)
+        trainer = build_trainer(config, reward, prepared.policy, args, callbacks, prepared.forced)
     with (
         _stopped_by_signals(callback),
         _refused_settings(callback),

@@ -1,4 +1,4 @@
-"""A `trl.GRPOTrainer` from a `TrainConfig`: the stock one, except for methods with an advantage for each answer."""
+"""A `trl.GRPOTrainer` from a `TrainConfig`: the stock one, except for advantages of single answers and forced tags."""
 
 import difflib
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from vpo.engines.prompts import task_dataset
 from vpo.engines.reward import RewardFunction
 from vpo.engines.trl import grpo_config
 from vpo.models.decoding import share_prompts
+from vpo.models.forced_tags import ForcedTags
 from vpo.models.policy import Policy
 from vpo.training.config import TrainConfig
 from vpo.util import processes
@@ -133,18 +134,17 @@ def _check_trainer_settings(settings: Mapping[str, Any]) -> None:
 
 
 def build_trainer(
-    config: TrainConfig, reward: RewardFunction, policy: Policy, args: "GRPOConfig", callbacks: list[Any]
+    config: TrainConfig,
+    reward: RewardFunction,
+    policy: Policy,
+    args: "GRPOConfig",
+    callbacks: list[Any],
+    forced: ForcedTags | None = None,
 ) -> "GRPOTrainer":
-    """The trainer of a run. It changes the weights of `policy`."""
+    """The trainer of a run. It changes the weights of `policy`. `forced` are tags to force into completions."""
     from transformers import PrinterCallback
-    from trl import GRPOTrainer
 
-    trainer_class = GRPOTrainer
-    if reward.method.per_answer:
-        from vpo.engines.answer_trainer import AnswerTrainer
-
-        trainer_class = AnswerTrainer
-    trainer = trainer_class(
+    trainer = _trainer_class(reward, forced=forced is not None)(
         policy.model,
         reward_funcs=reward,
         args=args,
@@ -161,7 +161,24 @@ def build_trainer(
         )
     if not _sharded(trainer):
         share_prompts(policy.model, trainer.accelerator.autocast)
+    if forced:
+        trainer.force_tags(policy.model, forced)
     return trainer
+
+
+def _trainer_class(reward: RewardFunction, *, forced: bool) -> Any:
+    """The stock trainer, or one with an advantage for each answer, or with forced tokens."""
+    if forced:
+        from vpo.engines.forcing_trainer import ForcingAnswerTrainer, ForcingTrainer
+
+        return ForcingAnswerTrainer if reward.method.per_answer else ForcingTrainer
+    if reward.method.per_answer:
+        from vpo.engines.answer_trainer import AnswerTrainer
+
+        return AnswerTrainer
+    from trl import GRPOTrainer
+
+    return GRPOTrainer
 
 
 def full_weights(trainer: "GRPOTrainer") -> dict[str, Any] | None:

@@ -17,14 +17,19 @@ Row: TypeAlias = Mapping[str, Any]
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield each row with its line number, from 1; in Parquet, its row number."""
+def read_rows(path: Path, *, without: Sequence[str] = ()) -> Iterator[tuple[int, Any]]:
+    """Yield each row with its line number, from 1; in Parquet, its row number.
+
+    Args:
+        path: ends in .jsonl, .jsonl.gz or .parquet.
+        without: columns that are not needed. Those of Parquet are not read.
+    """
     suffix = _suffix(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a file")
     if not path.is_file():
         raise InputError(f"no such file: {path}")
-    yield from _parquet_rows(path) if suffix == ".parquet" else _json_rows(path, suffix)
+    yield from _parquet_rows(path, without) if suffix == ".parquet" else _json_rows(path, suffix)
 
 
 def write_rows(path: Path, rows: Iterable[Row], *, maps: Sequence[str] = ()) -> None:
@@ -88,11 +93,12 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
+def _parquet_rows(path: Path, without: Sequence[str]) -> Iterator[tuple[int, Any]]:
     pyarrow, parquet = _pyarrow()
     number = 0
     try:
-        for batch in parquet.ParquetFile(path).iter_batches():
+        file = parquet.ParquetFile(path)
+        for batch in file.iter_batches(columns=[name for name in file.schema_arrow.names if name not in without]):
             for row in batch.to_pylist(maps_as_pydicts="strict"):
                 number += 1
                 yield number, row

@@ -1,4 +1,4 @@
-"""Text for terminals."""
+"""Text for terminals and messages."""
 
 from collections.abc import Sequence
 
@@ -8,3 +8,14 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     tabular = [row for row in rows if len(row) > 1]
     widths = [max(len(row[column]) for row in tabular) for column in range(len(tabular[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in rows]
+
+
+def excerpt(text: str, longest: int = 400) -> str:
+    """A text of a model in one line: its beginning and its end, with control characters escaped."""
+    if not text.strip():
+        return "(empty)"
+    shown = text
+    if len(text) > longest:
+        half = longest // 2
+        shown = f"{text[:half]} … {len(text) - 2 * half:,} characters … {text[-half:]}"
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in shown)

@@ -65,7 +65,24 @@ def test_objectives_are_logged_as_by_other_engines(tmp_path):
     logged = rollout_metrics(export.reward(None), rollouts_of(export), {})
     vectors = np.concatenate([each for each, _ in scored(export, completions(export))])
     assert logged["vpo/objective/gold"] == pytest.approx(vectors[:, 1].mean())
-    assert {"vpo/set_reward", "vpo/diversity", "vpo/parse_rate", "vpo/groups_without_spread"} <= logged.keys()
+    assert {"vpo/set_reward", "vpo/diversity", "vpo/groups_without_spread"} <= logged.keys()
+    assert 0 < logged["vpo/parse_rate"] == logged["vpo/read_rate"] < 1
+
+
+def test_answers_in_the_requested_form_and_answers_read_leniently_are_told_apart(tmp_path):
+    export = exported(tmp_path / "out")
+    maze = export.get_task().problems("train", count=1)[0]
+    scorer = VerlReward(export)
+    texts = (write(["U", "D", "R"]), "<answer_1>U</answer_1><answer_2>D", "no answer")
+    rollouts = []
+    for index, text in enumerate(texts):
+        info = scorer.score(text, "train", maze.id, deployed=False)
+        # The last but one has a reward that is not known: its answers were read all the same.
+        info = {**info, "vectors": "null"} if index == 1 else info
+        rollouts.append(read_rollout("group", info, 3))
+    logged = rollout_metrics(export.reward(None), rollouts, {})
+    assert logged["vpo/parse_rate"] == pytest.approx((3 + 1 + 0) / 9)
+    assert logged["vpo/read_rate"] == pytest.approx((3 + 2 + 0) / 9)
 
 
 def test_the_metrics_of_a_method_are_logged(tmp_path):

@@ -110,7 +110,20 @@ def test_an_unknown_reward_is_passed_to_the_plugin_and_raised_otherwise(stock, t
             info_of(tmp_path / "out", text, {"problem": name, "split": "train"})
     else:
         info = info_of(tmp_path / "out", text, {"problem": name, "split": "train"})
-        assert info == {"score": 0, "known": 0, "parse_rate": 1, "problem": name, "vectors": "null"}
+        assert info == {"score": 0, "known": 0, "parse_rate": 1, "read_rate": 1, "problem": name, "vectors": "null"}
+
+
+@pytest.mark.parametrize("stock", [False, True])
+def test_under_a_stock_trainer_the_first_completions_of_a_process_warn(stock, tmp_path, recwarn):
+    export = exported(tmp_path / "out", stock=stock)
+    (name, _), *_ = completions(export)
+    for _ in range(2 * function.FIRST):
+        info_of(tmp_path / "out", "Sure, here it is!", {"problem": name, "split": "train"})
+    messages = [str(each.message) for each in recwarn.list]
+    assert len(messages) == stock  # else the plugin's trainer warns
+    for message in messages:
+        assert message.startswith("none of the answers of the first batch could be read")
+        assert message.endswith("one of the completions: Sure, here it is!")
 
 
 def test_wrong_columns_are_one_line(tmp_path):

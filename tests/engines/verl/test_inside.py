@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -183,8 +184,11 @@ def trainer_of(export, folder):
     return trainer
 
 
-def put(queue, export, tokenizer, partition, lost=(), unknown=()):
-    """Put rollouts into the queue, in another order, with a row that only fills up, and return their order."""
+def put(queue, export, tokenizer, partition, lost=(), unknown=(), written=None):
+    """Put rollouts into the queue, in another order, with a row that only fills up, and return their order.
+
+    All of them are `written`, where that is given.
+    """
     from transfer_queue import KVBatchMeta
     from verl.experimental.agent_loop.agent_loop import AgentLoopMetrics, AgentLoopOutput
     from verl.utils.tensordict_utils import list_of_dict_to_tensordict
@@ -194,6 +198,7 @@ def put(queue, export, tokenizer, partition, lost=(), unknown=()):
     order = [index for index in np.random.default_rng(1).permutation(len(some)).tolist() if index not in lost]
     for index in [*order, order[0]]:
         name, text = some[index]
+        text = text if written is None else written
         ids = [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
         info = scorer.score(text, "train", name, deployed=False)
         info = {**info, "score": 0.0, "vectors": "null"} if index in unknown else info
@@ -241,6 +246,23 @@ def test_the_plugin_s_trainer_gives_the_advantages_of_the_library(method, settin
     assert np.abs(due).max() > 0.1
     assert metrics["vpo/unknown"] == 1
     assert "vpo/objective/gold" in metrics
+
+
+def test_the_plugin_s_trainer_warns_in_the_first_batch_where_no_answer_could_be_read(queue, tokenizer, tmp_path):
+    export = exported(tmp_path / "out", "vpo")
+    trainer = trainer_of(export, tmp_path / "out")
+    trainer.tokenizer = tokenizer
+    metrics = {}
+    for step in range(2):
+        batch, _, _ = put(queue, export, tokenizer, f"unread-{step}", written="</answer_1>")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            trainer._compute_advantage(batch, metrics)
+        messages = [str(each.message) for each in caught if "could be read" in str(each.message)]
+        assert len(messages) == (step == 0)
+        assert all(each.startswith("none of the answers of the first batch") for each in messages)
+        assert all("; one of the completions: " in each for each in messages)
+    assert metrics["vpo/read_rate"] == metrics["vpo/parse_rate"] == 0
 
 
 def test_the_plugin_s_trainer_stops_with_a_checkpoint_where_no_reward_is_known(queue, tokenizer, tmp_path):

@@ -7,7 +7,7 @@ from typing import Any
 from vpo.core.types import Floats
 from vpo.engines.grading import Answers
 from vpo.engines.grouped import GroupedBatch, GroupResult, RolloutGroup
-from vpo.engines.metrics import Mean, ScoredBatch, known_rewards, metrics
+from vpo.engines.metrics import Mean, ScoredBatch, known_rewards, mean, metrics
 from vpo.engines.scorer import RewardScorer
 from vpo.engines.verl.reward import read_vectors
 from vpo.util.grouping import group_by
@@ -24,6 +24,8 @@ class Rollout:
         vectors: of the answers, (M, D); None where they are not known.
         mask: which answers exist.
         copies: which answers repeat an earlier one; None where the method does not ask.
+        parse_rate: the share of its answers in the form that was asked for, also where its vectors are not known.
+        read_rate: the share that could be read, likewise.
     """
 
     group: str
@@ -32,13 +34,16 @@ class Rollout:
     vectors: Floats | None
     mask: list[bool]
     copies: list[bool] | None
+    parse_rate: float
+    read_rate: float
 
 
 def read_rollout(group: str, info: Mapping[str, Any], answers: int) -> Rollout:
     """A rollout of a group from what `compute_score` returned for it, of so many answers."""
     known = read_vectors(info["vectors"])
     vectors, mask, copies = (None, [False] * answers, None) if known is None else known
-    return Rollout(str(group), str(info["problem"]), float(info["score"]), vectors, mask, copies)
+    rates = float(info["parse_rate"]), float(info["read_rate"])
+    return Rollout(str(group), str(info["problem"]), float(info["score"]), vectors, mask, copies, *rates)
 
 
 def rollout_result(reward: RewardScorer, rollouts: Sequence[Rollout], size: int, step: int) -> GroupResult:
@@ -72,16 +77,24 @@ def known_share(rollouts: Sequence[Rollout]) -> Mean:
     return known_rewards(parsed, [each.vectors for each in rollouts])
 
 
+def read_rate(rollouts: Sequence[Rollout]) -> Mean:
+    """The share of the answers that could be read."""
+    return mean([each.read_rate for each in rollouts])
+
+
 def rollout_metrics(reward: RewardScorer, rollouts: Sequence[Rollout], own: Mapping[str, Mean]) -> dict[str, float]:
     """The metrics of a step, the method's own included, by the names that other engines log them under."""
     batch = ScoredBatch(
         parsed=[["" if exists else None for exists in each.mask] for each in rollouts],
+        strict=[[] for _ in rollouts],
         vectors=[each.vectors for each in rollouts],
         rewards=[None if each.vectors is None else each.score for each in rollouts],
         groups=_groups(rollouts),
     )
     means = metrics(batch, reward.objectives, reward.target_of)
-    return {f"vpo/{name}": each.value for name, each in {**means, **own}.items()}
+    # Every rollout has as many answers, so these are the shares of all of them.
+    rates = {"parse_rate": mean([each.parse_rate for each in rollouts]), "read_rate": read_rate(rollouts)}
+    return {f"vpo/{name}": each.value for name, each in {**means, **rates, **own}.items()}
 
 
 def _groups(rollouts: Sequence[Rollout]) -> list[list[int]]:

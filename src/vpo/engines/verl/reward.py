@@ -8,6 +8,9 @@ the problem as texts, which those metrics ignore, for the plugin's trainer.
 
 verl has no unknown reward. For the plugin's trainer the score is then 0 and the vectors are null, and the rollout is
 left out of its group. Under a stock trainer an error is raised, and verl drops the rollout.
+
+The plugin's trainer warns where no answer of the first batch could be read. A stock one knows nothing of answers: there
+each process warns by its own first completions.
 """
 
 import json
@@ -25,6 +28,8 @@ from vpo.engines.scorer import RewardScorer
 from vpo.engines.verl.export import Export, read_export
 from vpo.methods import Group
 from vpo.util.errors import InputError
+
+FIRST = 16  # completions of a process under a stock trainer that are its first batch
 
 
 class UnknownRewardError(RuntimeError):
@@ -59,6 +64,7 @@ class VerlReward:
         self.method = export.method.for_one_rollout()
         self.lock = threading.Lock()
         self.scorers: dict[str, RewardScorer] = {}
+        self.first: list[tuple[float, str]] = []  # the read rate and text of the first completions
 
     def score(self, text: str, split: str, problem: str, *, deployed: bool) -> dict[str, Any]:
         """What verl gets for a completion.
@@ -70,11 +76,14 @@ class VerlReward:
             deployed: whether the prompt states w*, where it states a weighting.
         """
         scorer = self._scorer(split)
-        answers = scorer.grader.parse(text, scorer.method.answers)
-        mask = answer_mask(answers)
+        reading = scorer.grader.read(text, scorer.method.answers)
+        answers, mask = reading.answers, answer_mask(reading.answers)
         (vectors_MD,) = scorer.grader.score([{"problem": problem}], [answers])
         texts = {"problem": problem, "vectors": "null"}
-        numbers: dict[str, Any] = {"score": 0.0, "known": 0.0, "parse_rate": float(np.mean(mask))}
+        rates = {"parse_rate": float(np.mean(reading.strict)), "read_rate": float(np.mean(mask))}
+        numbers: dict[str, Any] = {"score": 0.0, "known": 0.0, **rates}
+        if self.export.stock:
+            self._check_first(scorer, rates["read_rate"], text)
         if vectors_MD is None:
             if self.export.stock:
                 raise UnknownRewardError(f"the reward of a completion of problem {problem!r} is not known")
@@ -98,11 +107,23 @@ class VerlReward:
         vectors = {"rows": rows, "objectives": vectors_MD.shape[1], "copies": copies}
         return {**numbers, **texts, "vectors": json.dumps(vectors)}
 
+    def _check_first(self, scorer: RewardScorer, rate: float, text: str) -> None:
+        """Warn where nearly no answer of the first completions could be read."""
+        with self.lock:
+            if len(self.first) == FIRST:
+                return
+            self.first.append((rate, text))
+            if len(self.first) == FIRST:
+                unread = next((text for rate, text in self.first if rate < 1), None)
+                scorer.alarms.check_read_rate(float(np.mean([rate for rate, _ in self.first])), FIRST, unread)
+
     def _scorer(self, split: str) -> RewardScorer:
         """What scores the problems of a split, which are loaded once."""
         with self.lock:
             if split not in self.scorers:
-                self.scorers[split] = self.export.reward(split)
+                scorer = self.export.reward(split)
+                scorer.grader.prepare()
+                self.scorers[split] = scorer
             return self.scorers[split]
 
 

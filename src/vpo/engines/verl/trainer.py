@@ -16,7 +16,7 @@ from verl.workers.utils.padding import response_to_nested
 
 from vpo.engines.answer_tokens import TokenOwners
 from vpo.engines.caller import Caller
-from vpo.engines.verl.advantages import known_share, read_rollout, rollout_metrics, rollout_result
+from vpo.engines.verl.advantages import known_share, read_rate, read_rollout, rollout_metrics, rollout_result
 from vpo.engines.verl.compatibility import MODE
 from vpo.engines.verl.export import read_export
 from vpo.util.errors import InputError
@@ -51,10 +51,14 @@ class VpoTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
         caller = Caller(step=self.global_steps - 1, batches=steps)
         self.reward.check_known(known_share(rollouts), caller)
 
+        responses = data["responses"].unbind()
+        unread = next((index for index, each in zip(indices, rollouts, strict=True) if each.read_rate < 1), None)
+        text = None if unread is None else self.tokenizer.decode(responses[unread].tolist(), skip_special_tokens=True)
+        self.reward.alarms.check_read_rate(read_rate(rollouts).value, len(rollouts), text)
+
         nested_mask = data["response_mask"]
         mask_BT = nested_mask.to_padded_tensor(0)
         advantages_BT = torch.zeros(mask_BT.shape)
-        responses = data["responses"].unbind()
         for index, advantage in zip(indices, result.advantages, strict=True):
             ids = responses[index].tolist()
             by_token = advantage[self._token_owners.of(ids, answers)] if self.reward.method.per_answer else advantage

@@ -7,7 +7,7 @@ OpenEvolve makes one child of each completion. `SetEvolution` has OpenEvolve's c
 prompt sampler, log files), uses them through their public methods, and replaces the loop itself:
 
 1. sample a parent from the next island and build the prompt, as OpenEvolve does, with a request for m answers;
-2. request one completion (`llm`) and cut its m answers out of their tags (`vpo.tasks.answers`);
+2. request one completion (`llm`) and read its m answers (`vpo.tasks.answers`, or the task);
 3. make a program of each answer, a rewrite or changes of the parent (`variation`), evaluate it (`evaluation`) and add
    it to the database, as a child of that parent.
 
@@ -48,7 +48,7 @@ from vpo.search.openevolve.stopping import Stopping
 from vpo.search.openevolve.variation import LostChildError, check_length, rewrite, vary
 from vpo.search.scorer import MISSING
 from vpo.tasks import Task
-from vpo.tasks.answers import parse
+from vpo.tasks.answers import read_plain
 from vpo.util.errors import InputError, one_line
 
 logger = logging.getLogger(__name__)
@@ -181,7 +181,7 @@ class SetEvolution:
                 **self._seed(request),
             )
             tokens = (models.last_usage or {}).get("completion_tokens")
-            answers = self._cut(text or "")
+            answers = self._read(text or "")
         except Exception as exception:  # whatever the client raises, or a parser of the user's
             error = f"LLM generation failed: {exception}"
         children = []
@@ -199,12 +199,10 @@ class SetEvolution:
         seed = self.config.llm.random_seed
         return {} if seed is None else {"seed": (seed + request.number) % 2**31}
 
-    def _cut(self, text: str) -> list[str | None]:
+    def _read(self, text: str) -> list[str | None]:
         """The answers of a completion; a single program needs no tags."""
-        if self.task is not None:
-            return self.task.parse(text, self.answers)
-        answers = parse(text, self.answers)
-        return [text] if answers == [None] else answers
+        reading = read_plain(text, self.answers) if self.task is None else self.task.read(text, self.answers)
+        return reading.answers
 
     async def _make(
         self, answer: str | None, request: CompletionRequest, iteration: int, evaluator: EvaluationProcess

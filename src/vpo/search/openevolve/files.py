@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from vpo.tasks.answers import instruction
+from vpo.tasks.forms import instruction
 from vpo.util.files import write_text
 
 CHECKPOINTS = "checkpoints"
@@ -29,16 +29,17 @@ Rewrite the program to improve its fitness. Programs that are good in different 
 """
 
 
-def write_template(answers: int, folder: Path, text: str = REWRITE) -> None:
+def write_template(answers: int, folder: Path, text: str = REWRITE, request: str | None = None) -> None:
     """Write the prompt template that asks for m answers.
 
     Args:
         answers: m.
         folder: of the templates, `prompt.template_dir` of OpenEvolve's config.
-        text: of the prompt before the instruction, with the fields of OpenEvolve's template `full_rewrite_user`.
+        text: of the prompt before the request, with the fields of OpenEvolve's template `full_rewrite_user`.
+        request: the text that asks for the answers; by default in tags, without an example.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / "full_rewrite_user.txt", f"{text}{escaped(instruction(answers))}\n")
+    write_text(folder / "full_rewrite_user.txt", f"{text}{escaped(request or instruction(answers))}\n")
 
 
 def escaped(text: str) -> str:

@@ -91,9 +91,9 @@ class Project:
         }
         write_text(self.folder / "evaluator.py", EVALUATOR.format(settings=json.dumps(settings)))
         write_text(self.folder / "program.txt", "(none yet)")
-        question = "\n\n".join(message["content"] for message in task.question(self.problem.problem))
+        question = "\n\n".join(message["content"] for message in task.set_question(self.problem.problem))
         text = TEMPLATE.format(question=escaped(question), goal=escaped(self.problem.goal.name))
-        write_template(config.answers, self.folder / "templates", text)
+        write_template(config.answers, self.folder / "templates", text, task.request(config.answers))
 
     def _openevolve_config(self, config: LoopConfig) -> dict[str, Any]:
         return {

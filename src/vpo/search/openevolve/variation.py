@@ -16,7 +16,7 @@ from openevolve.utils.code_utils import (
     split_diffs_by_target,
 )
 
-from vpo.tasks.answers import instruction
+from vpo.tasks.forms import instruction
 
 REWRITE_ANSWER = "Each answer is a complete program, in a code block."
 DIFF_ANSWER = (

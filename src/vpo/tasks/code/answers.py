@@ -1,37 +1,73 @@
 """Extracts the program of an answer, compares programs, and parses the code of data sets."""
 
 import ast
+import re
 import warnings
+from collections import Counter
+
+from vpo.tasks.fences import FENCE, PYTHON, Fence, fences
 
 LONGEST = 100_000  # characters of an answer; a longer one has no program
-FENCE = "```"
-PYTHON = ("python", "python3", "py")
+_DEFINED = re.compile(r"^(?:(?:async +)?def|class) +([A-Za-z_]\w*)", re.MULTILINE)
+_READS_INPUT = re.compile(r"\binput *\(|\bstdin\b|\bopen\(0")
 
 
-def extract_program(answer: str) -> str | None:
-    """The last complete fenced block of Python, or the whole answer where it has no fence.
+def extract_program(answer: str, entry: str | None = None) -> str | None:
+    """The program of an answer: one fenced block of Python, or the whole answer where it has no fence.
 
-    A block without a language counts only where none is marked as Python: otherwise it is an example of output. None
-    where there is no program, and where a block is opened and never closed.
+    Of several blocks it is the last that defines the entry point; where none does, the last that defines any function
+    or class or reads standard input, so that an example of use is not taken for the program; else the last. A block
+    without a language counts only where none is marked as Python: otherwise it is an example of output. A block that is
+    never closed counts where there is no other. None where there is no program.
+
+    Args:
+        answer: of a model.
+        entry: the function that is called, or "Class.method".
     """
     if len(answer) > LONGEST:
         return None
     if FENCE not in answer:
         return answer if answer.strip() else None
-    last: dict[bool, str] = {}  # the last block marked as Python, and the last without a language
-    language: str | None = None  # of the block that is open
-    block: list[str] = []
-    for line in answer.split("\n"):
-        text = line.strip()
-        if language is None and text.startswith(FENCE):
-            language, block = text.removeprefix(FENCE).strip().lower(), []
-        elif language is not None and text == FENCE:
-            if language in ("", *PYTHON) and any(each.strip() for each in block):
-                last[language in PYTHON] = "\n".join(block)
-            language = None
-        else:
-            block.append(line)
-    return last.get(True, last.get(False))
+    blocks = python_blocks(answer)
+    if not blocks:
+        return None
+    name = "" if entry is None else entry.partition(".")[0]
+    ranks = [2 if name in defined_names(each.body) else is_program(each.body) for each in blocks]
+    best = max(ranks)
+    return next(each.body for each, rank in zip(reversed(blocks), reversed(ranks), strict=True) if rank == best)
+
+
+def python_blocks(text: str) -> list[Fence]:
+    """The fenced blocks that may be programs: closed ones if there are any, of these the ones marked as Python."""
+    blocks = [each for each in fences(text) if each.language in ("", *PYTHON) and each.body.strip()]
+    blocks = [each for each in blocks if each.closed] or blocks
+    return [each for each in blocks if each.language] or blocks
+
+
+def program_blocks(text: str) -> list[Fence]:
+    """The blocks of a text that are whole programs, in order, without examples of use.
+
+    They are those that define the name which most blocks define; where no name is defined twice, those that read
+    standard input; else the first that defines any.
+    """
+    blocks = [each for each in fences(text) if each.language in ("", *PYTHON) and each.body.strip()]
+    names = [defined_names(each.body) for each in blocks]
+    counts = Counter(name for defined in names for name in defined)
+    common, count = max(counts.items(), key=lambda item: item[1], default=("", 0))  # the first of those
+    reading = [each for each in blocks if _READS_INPUT.search(each.body)]
+    if count < 2 and reading:
+        return reading
+    return [each for each, defined in zip(blocks, names, strict=True) if common in defined] if count else []
+
+
+def defined_names(source: str) -> dict[str, None]:
+    """The functions and classes that a source defines."""
+    return dict.fromkeys(_DEFINED.findall(source))
+
+
+def is_program(text: str) -> bool:
+    """Whether a text defines a function or class, or reads standard input."""
+    return bool(_DEFINED.search(text) or _READS_INPUT.search(text))
 
 
 def fenced(source: str) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from random import Random
 
@@ -62,47 +63,89 @@ class Draft:
 class CodeProblem:
     """A problem: its statement, the checks that are its objectives, and those that are held out for evaluation.
 
+    The statement needs nothing to be run. Checks may: where the data has no expected outputs, the solution is run when
+    they are first read. `vpo.tasks.code.expected.complete` does that for many problems in one call.
+
     Attributes:
-        id: as in the data set.
-        statement: the task in words.
-        entry: the function, or "Class.method"; None for a program that reads standard input and prints.
-        starter: code that the answer begins with, for the prompt.
-        setup: source that is put before every answer.
-        solution: a right answer, if there is one.
-        checks: the tests that are objectives, smallest input first.
-        hidden: the other tests.
-        excluded: tests that are not used: they cannot be compared outside the sandbox, or the solution fails.
+        draft: the problem as it was read.
+        most: how many checks are objectives, at most.
+        seed: of the choice of those checks.
+        unsafe: whether the solution may be run without isolation where no backend works.
     """
 
-    id: str
-    statement: str
-    entry: str | None
-    starter: str
-    setup: str
-    solution: str | None
-    checks: tuple[Check, ...]
-    hidden: tuple[Check, ...]
-    excluded: tuple[str, ...] = ()
+    draft: Draft
+    most: int
+    seed: int = 0
+    unsafe: bool = False
+
+    @property
+    def id(self) -> str:
+        """As in the data set."""
+        return self.draft.id
+
+    @property
+    def statement(self) -> str:
+        """The task in words."""
+        return self.draft.statement
+
+    @property
+    def entry(self) -> str | None:
+        """The function, or "Class.method"; None for a program that reads standard input and prints."""
+        return self.draft.entry
+
+    @property
+    def starter(self) -> str:
+        """Code that the answer begins with, for the prompt."""
+        return self.draft.starter
+
+    @property
+    def setup(self) -> str:
+        """Source that is put before every answer."""
+        return self.draft.setup
+
+    @property
+    def solution(self) -> str | None:
+        """A right answer, if there is one."""
+        return self.draft.solution
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The tests that are objectives, smallest input first."""
+        return self._chosen[0]
+
+    @property
+    def hidden(self) -> tuple[Check, ...]:
+        """The other tests."""
+        return self._chosen[1]
+
+    @property
+    def excluded(self) -> tuple[str, ...]:
+        """Tests that are not used, as text: they cannot be compared outside the sandbox, or the solution fails."""
+        return self.completed.excluded
+
+    @cached_property
+    def completed(self) -> Draft:
+        """The draft with its expected outputs."""
+        if not self.draft.needs_outputs:
+            return self.draft
+        from vpo.tasks.code.expected import compute_expected, patient_sandbox  # which import this module
+
+        return compute_expected(lambda: patient_sandbox(unsafe=self.unsafe), [self.draft])[0]
+
+    @cached_property
+    def _chosen(self) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
+        return choose_tests(self.completed, self.most, self.seed)
 
 
-def choose_tests(draft: Draft, most: int, seed: int) -> CodeProblem:
-    """A problem with at most `most` tests as objectives: sorted by size, cut into slices, one of each by the seed."""
+def choose_tests(draft: Draft, most: int, seed: int) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
+    """At most `most` tests as objectives, and the others: sorted by size, cut into slices, one of each by the seed."""
     by_size = sorted(draft.checks, key=lambda check: check.size)
     count = min(most, len(by_size))
     random = Random(f"tests {seed} {draft.id}")
     edges = [len(by_size) * index // count for index in range(count + 1)]
-    chosen = [random.randrange(start, end) for start, end in pairwise(edges)]
-    return CodeProblem(
-        draft.id,
-        draft.statement,
-        draft.entry,
-        draft.starter,
-        draft.setup,
-        draft.solution,
-        tuple(by_size[index] for index in chosen),
-        tuple(check for index, check in enumerate(by_size) if index not in set(chosen)),
-        draft.excluded,
-    )
+    chosen = {random.randrange(start, end) for start, end in pairwise(edges)}
+    hidden = tuple(check for index, check in enumerate(by_size) if index not in chosen)
+    return tuple(by_size[index] for index in sorted(chosen)), hidden
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vpo.core.checks import as_integer
 from vpo.sandbox.verdicts import Limits, Status, Verdict
-from vpo.tasks.code.answers import extract_program, fenced, program_form
-from vpo.tasks.code.problem import CodeProblem, choose_tests
+from vpo.tasks.code.answers import extract_program, fenced, is_program, program_blocks, program_form, python_blocks
+from vpo.tasks.code.expected import OUTPUT_BYTES, complete, patient_sandbox
+from vpo.tasks.code.problem import CodeProblem
 from vpo.tasks.code.readers import DateWindow, find_reader
-from vpo.tasks.code.running import Submission, compute_expected, grade
+from vpo.tasks.code.running import Submission, grade
 from vpo.tasks.data import take, unique
+from vpo.tasks.fences import FENCE
+from vpo.tasks.forms import Example
+from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 
@@ -19,9 +23,17 @@ if TYPE_CHECKING:
     from vpo.sandbox import Sandbox
 
 MOST_TESTS = 16  # of a problem, that are objectives
-OUTPUT_BYTES = 16_000_000  # HumanEval/15 returns 7 MB
-PATIENT = Limits(output_bytes=OUTPUT_BYTES, test_seconds=60.0, seconds=600.0)
-FORM = "Write the whole program in one fence:\n```python\n…\n```"
+MEANS = Example(
+    "write the function mean(values), which returns the mean of a list of numbers",
+    (
+        fenced("def mean(values):\n    return sum(values) / len(values)"),
+        fenced("from statistics import fmean\n\ndef mean(values):\n    return fmean(values)"),
+        fenced(
+            "def mean(values):\n    total = 0\n    for value in values:\n        total += value\n"
+            "    return total / len(values)"
+        ),
+    ),
+)
 
 
 class CodeTask(Task[CodeProblem]):
@@ -39,6 +51,9 @@ class CodeTask(Task[CodeProblem]):
     )
     weights: ClassVar[Vector] = (1 / MOST_TESTS,) * MOST_TESTS
     ragged: ClassVar[bool] = True
+    wraps_single: ClassVar[bool] = False
+    single: ClassVar[str] = "Give the complete code in one ```python block."
+    example: ClassVar[Example | None] = MEANS
 
     def __init__(
         self,
@@ -85,17 +100,19 @@ class CodeTask(Task[CodeProblem]):
 
     @cached_property
     def patient(self) -> "Sandbox":
-        """A sandbox with long time limits, for solutions: the tests must not depend on how busy a machine is."""
-        from vpo.sandbox import shared
-
-        return shared(PATIENT, unsafe=self.unsafe)
+        """Runs the solutions."""
+        return patient_sandbox(unsafe=self.unsafe)
 
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[CodeProblem]:
-        """The problems of a split. Solutions are run where the data has no expected outputs."""
+        """The problems of a split. Nothing is run: expected outputs that the data lacks are computed when needed."""
         drafts = find_reader(self.data, self.source).drafts(self.data, split, self.window)
         first = list(islice(drafts, count if count and count > 0 else None))  # rows can be large
-        complete = compute_expected(lambda: self.patient, take(unique(first, self.name), count))
-        return [choose_tests(draft, self.tests, self.seed) for draft in complete]
+        drafts_taken = take(unique(first, self.name), count)
+        return [CodeProblem(draft, self.tests, self.seed, self.unsafe) for draft in drafts_taken]
+
+    def prepare(self, problems: Sequence[CodeProblem]) -> None:
+        """Compute the expected outputs that the data lacks, all in one call."""
+        complete(lambda: self.patient, problems)
 
     def names_of(self, problem: CodeProblem) -> tuple[str, ...]:
         """test_1 to test_D, for the D tests of the problem."""
@@ -112,7 +129,7 @@ class CodeTask(Task[CodeProblem]):
             parts.append(f"Write it in Python, as the function {problem.entry}.")
         if problem.starter:
             parts.append(f"Begin with:\n{fenced(problem.starter)}")
-        return [{"role": "user", "content": "\n\n".join([*parts, FORM])}]
+        return [{"role": "user", "content": "\n\n".join(parts)}]
 
     def score(self, problem: CodeProblem, answer: str) -> Vector | None:
         """1 for each test of the objectives that passes."""
@@ -120,7 +137,8 @@ class CodeTask(Task[CodeProblem]):
 
     def score_all(self, problems: Sequence[CodeProblem], answers: Sequence[str | None]) -> list[Vector | None]:
         """As `score`; all programs run in one call, equal ones once."""
-        sources = [_program(answer) for answer in answers]
+        self.prepare(problems)
+        sources = [_program(problem, answer) for problem, answer in zip(problems, answers, strict=True)]
         pairs = list(zip(problems, sources, strict=True))
         submissions = [Submission(problem, source, problem.checks) for problem, source in pairs if source is not None]
         graded = iter(grade(self.sandbox, submissions)) if submissions else iter(())
@@ -133,7 +151,7 @@ class CodeTask(Task[CodeProblem]):
         solved = super().solved_all(problems, answers, vectors)
         submissions: dict[int, Submission] = {}
         for index, (problem, answer) in enumerate(zip(problems, answers, strict=True)):
-            source = _program(answer)
+            source = _program(problem, answer)
             if solved[index] and problem.hidden and source is not None:
                 submissions[index] = Submission(problem, source, problem.hidden)
         if submissions:
@@ -142,6 +160,15 @@ class CodeTask(Task[CodeProblem]):
                 vector = _vector(verdicts)
                 solved[index] = None if vector is None else self.solved(vector)
         return solved
+
+    def native(self, text: str, answers: int) -> Sequence[Native]:
+        """Of a set, the fences that are whole programs. A single answer is the text, if it has a fence or is code."""
+        if answers > 1:
+            blocks = program_blocks(text)
+            return [Native(each.start, each.end, text[each.start : each.end], each.closed) for each in blocks]
+        if not python_blocks(text) and (FENCE in text or not is_program(text)):
+            return []
+        return [Native(0, len(text), text.strip(), any(each.closed for each in python_blocks(text)))]
 
     def normal_form(self, answer: str) -> Hashable:
         """The same for programs that differ in layout, comments and docstrings only."""
@@ -153,9 +180,9 @@ class CodeTask(Task[CodeProblem]):
         return None if problem.solution is None else fenced(problem.solution)
 
 
-def _program(answer: str | None) -> str | None:
+def _program(problem: CodeProblem, answer: str | None) -> str | None:
     """The program of an answer, None where it is missing."""
-    return None if answer is None else extract_program(answer)
+    return None if answer is None else extract_program(answer, problem.entry)
 
 
 def _vector(verdicts: Sequence[Verdict]) -> Vector | None:

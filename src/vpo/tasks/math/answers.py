@@ -2,11 +2,31 @@
 
 import re
 
+from vpo.tasks.reading import Native
+
 LONGEST = 20_000  # characters of a solution; a longer one has no final answer
 FINAL = 300  # characters of a final answer; a longer one is none
 BARE = 100  # characters of a solution that is nothing but a final answer
+WORDS = 3  # of a line that is nothing but a number and its unit
 
 _BRACES = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{|\\(?:boxed|fbox)\s{1,3}[^\s{}$\\]+|\\.|[{}]", re.DOTALL)
+_BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{(?P<inside>.*)\}", re.DOTALL)
+_MARK = re.compile(r"####(?P<rest>[^\n]*)")
+_STATED = re.compile(
+    r"\banswer(?: to [^.:\n]{1,80})?(?: is|:|=)[ \t:*`]*+(?P<answer>(?:[^.\n]|\.(?=[^\s*]))*)\.?", re.IGNORECASE
+)
+_HEADING = re.compile(r"[\s*_]*(?:[A-Za-z]{2}|\Z)")  # what follows the #### of a heading
+_WITH_DIGIT = re.compile(r"(?<![^\s=])[^\s=0-9]*+[0-9][^\s=]*+")
+_NUMBER = re.compile(r"-?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:\\?%)?")
+_EMPHASIS = " \t\r*`_"
+_MARKS = " \t*_`\"'()[]{}\\.,;:!?$€£"
+_COMPUTED = re.compile(r"[0-9)]\s{0,3}[-+*/×÷^]\s{0,3}\Z")
+# What makes another number of the one before it.
+_COMPUTES = re.compile(
+    r"[ -]*(?:hundred|thousand|million|billion|trillion|dozen|half|halves|(?:thir|four|fif|six|seven|eigh|nin|ten)th"
+    r"|third|plus|minus|times|over|divided|multiplied|squared|cubed|factorial|or\b|[-+*/×÷!]\s*[0-9(])",
+    re.IGNORECASE,
+)
 
 
 def boxes(text: str) -> list[tuple[int, str]]:
@@ -31,21 +51,96 @@ def one_box(text: str) -> bool:
     return len({content for _, content in boxes(text)}) == 1
 
 
-def final_answer(solution: str) -> str | None:
+def final_answer(solution: str, *, number: bool = False) -> str | None:
     r"""The final answer of a solution, None without one.
 
-    It is the content of the last ``\boxed{…}`` or what follows the last ``####`` on its line, whichever comes later; or
-    the whole solution, where it is one short line without either.
+    It is the content of the last ``\boxed{…}`` or what follows the last ``####`` on its line, whichever comes later;
+    else what the last "answer is …" or "answer: …" states; else the whole solution, where it is one short line.
+
+    Args:
+        solution: of a problem.
+        number: whether the answer is known to be a number. Then a ``####`` without one is a heading, and the last
+            number of a solution that states no answer is its answer.
     """
     if len(solution) > LONGEST:
         return None
-    mark = solution.rfind("####")
-    end, content = max(boxes(solution), default=(-1, ""))
-    if mark > end:
-        content = solution[mark + 4 :].partition("\n")[0]
-    elif end < 0:
-        content = solution.strip()
-        if len(content) > BARE or "\n" in content:
-            return None
+    form, content = _marked_or_boxed(solution, number=number)
+    if not form:
+        content = _stated(solution, number=number) or ""
     content = content.strip().strip("$").strip()
     return content if 0 < len(content) <= FINAL else None
+
+
+def form_of(solution: str, *, number: bool = False) -> str:
+    r"""The form of the final answer of a solution: ``####``, ``\boxed``, or empty for another."""
+    return _marked_or_boxed(solution, number=number)[0]
+
+
+def answer_ends(text: str, *, number: bool = False) -> list[int]:
+    r"""Where final answers end: ``####`` lines, else boxes, else sentences that state an answer."""
+    marks = [match.end() for match in _MARK.finditer(text) if not number or not _HEADING.match(match["rest"])]
+    ends = marks or sorted(end for end, _ in boxes(text))
+    return ends or [match.end() for match in _STATED.finditer(text)]
+
+
+def solutions_in(text: str, *, number: bool = False) -> list[Native]:
+    """The solutions of a text, in order: each ends with its final answer."""
+    natives, begin = [], 0
+    for end in answer_ends(text, number=number):
+        solution = text[begin:end].strip()
+        if final_answer(solution, number=number) is not None:
+            natives.append(Native(begin, end, solution))
+        begin = end
+    return natives
+
+
+def _marked_or_boxed(solution: str, *, number: bool) -> tuple[str, str]:
+    """The form and content of the last ``####`` or box, whichever comes later; empty without one."""
+    marks = [(match.start(), match["rest"].strip(_EMPHASIS)) for match in _MARK.finditer(solution)]
+    if number:
+        marks = [(start, rest) for start, rest in marks if not _HEADING.match(rest)]
+    mark, rest = marks[-1] if marks else (-1, "")
+    end, box = max(boxes(solution), default=(-1, ""))
+    if mark < 0 and end < 0:
+        return "", ""
+    return (r"\boxed", _unboxed(box)) if end > mark else ("####", rest)
+
+
+def _unboxed(content: str) -> str:
+    """The content of a box in a box; nothing where there is more beside the inner one."""
+    if len(content) > FINAL:
+        return ""
+    while whole := _BOX.fullmatch(content):
+        content = whole["inside"].strip()
+    return "" if _BOX.search(content) else content
+
+
+def _stated(solution: str, *, number: bool) -> str | None:
+    """The answer of a solution without a mark: what it says the answer is, itself, or its last number."""
+    sentences = [match["answer"].strip(_EMPHASIS) for match in _STATED.finditer(solution)]
+    line = solution.strip()
+    short = len(line) <= BARE and "\n" not in line
+    if sentences and sentences[-1]:
+        answer = sentences[-1].rpartition("=")[2] if number else sentences[-1]
+        return _number_in(answer, first=True) or answer if number else answer
+    if short and not (number and len(line.split()) > WORDS and _last_number(line)):
+        return line.strip(_EMPHASIS)
+    return _last_number(line) if number else None
+
+
+def _last_number(text: str) -> str | None:
+    return _number_in(text, first=False)
+
+
+def _number_in(text: str, *, first: bool) -> str | None:
+    """The first or last number of a text; None without one, and where it is only part of what the text says.
+
+    That is so for 7^14, 14th, 14 million, 14 or 15, and an unfinished 7 * 14.
+    """
+    found = list(_WITH_DIGIT.finditer(text))
+    if not found:
+        return None
+    match = found[0 if first else -1]
+    number = match.group().strip(_MARKS)
+    part = _COMPUTES.match(text, match.end()) or _COMPUTED.search(text[max(0, match.start() - 8) : match.start()])
+    return None if part or not _NUMBER.fullmatch(number) else number

@@ -61,9 +61,17 @@ def _equal_lists(golds: Sequence[str], answers: Sequence[str]) -> bool | None:
     return True
 
 
-def grade_final_answers(golds: Sequence[str], answers: Sequence[str | None]) -> list[tuple[str | None, bool | None]]:
-    """The final answer of each text, None where there is none, and whether it equals the gold one."""
-    finals = [None if answer is None else final_answer(answer) for answer in answers]
+def grade_final_answers(
+    golds: Sequence[str], answers: Sequence[str | None], *, number: bool = False
+) -> list[tuple[str | None, bool | None]]:
+    """The final answer of each text, None where there is none, and whether it equals the gold one.
+
+    Args:
+        golds: the right final answers.
+        answers: whole solutions.
+        number: whether final answers are known to be numbers, see `final_answer`.
+    """
+    finals = [None if answer is None else final_answer(answer, number=number) for answer in answers]
     return list(zip(finals, equal_all(list(zip(golds, finals, strict=True))), strict=True))
 
 

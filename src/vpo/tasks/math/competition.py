@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, read_data, take, unique
-from vpo.tasks.math.answers import boxes, final_answer, one_box
+from vpo.tasks.forms import Example
+from vpo.tasks.math.answers import boxes, final_answer, form_of, one_box, solutions_in
 from vpo.tasks.math.checker import grade_final_answers, require_math_verify
 from vpo.tasks.math.gsm8k import brevity
 from vpo.tasks.math.plain import plain_number, unstyled
+from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError, nearest
 
@@ -31,7 +33,14 @@ SOURCES = {
     ),
 }
 _FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
-FORM = r"Reason step by step, and put the final answer into one \boxed{}."
+SUM = Example(
+    "What is the sum of the integers from 1 to 10?",
+    (
+        r"The sum of the first $n$ integers is $\frac{n(n+1)}{2}$, which is $\frac{10 \cdot 11}{2} = \boxed{55}$.",
+        r"Pair them: $1 + 10 = 2 + 9 = \dots = 5 + 6 = 11$. Five pairs make $5 \cdot 11 = \boxed{55}$.",
+        r"Their mean is $5.5$, and there are $10$ of them: $10 \cdot 5.5 = \boxed{55}$.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,9 @@ class CompetitionTask(Task[CompetitionProblem]):
         Objective("boxed", "it is in a box, and no other box has another content"),
         Objective("brevity", "a right answer that is no longer than the gold solution"),
     )
+    wraps_single: ClassVar[bool] = False
+    single: ClassVar[str] = r"Put the final answer into one \boxed{}."
+    example: ClassVar[Example | None] = SUM
     weights: ClassVar[Vector] = (0.6, 0.2, 0.2)
 
     def __init__(self, *, data: str | None = None, source: str = "math") -> None:
@@ -92,8 +104,8 @@ class CompetitionTask(Task[CompetitionProblem]):
         return take(unique(problems, self.name), count)
 
     def question(self, problem: CompetitionProblem) -> list[Message]:
-        """The problem and the form of an answer."""
-        return [{"role": "user", "content": f"{problem.question}\n\n{FORM}"}]
+        """The problem."""
+        return [{"role": "user", "content": f"{problem.question}\n\nReason step by step."}]
 
     def score(self, problem: CompetitionProblem, answer: str) -> Vector | None:
         """answer, boxed and brevity."""
@@ -110,6 +122,12 @@ class CompetitionTask(Task[CompetitionProblem]):
     def solved(self, vector: Sequence[float]) -> bool:
         """Whether the answer is right."""
         return bool(vector[0] >= 1)
+
+    def native(self, text: str, answers: int) -> Sequence[Native]:
+        """Solutions, each with its final answer; a single one is the whole text."""
+        if answers > 1:
+            return solutions_in(text)
+        return [Native(0, len(text), text.strip(), form_of(text) == r"\boxed")] if final_answer(text) else []
 
     def normal_form(self, answer: str) -> Hashable:
         r"""The final answer, without white space and font; ``\dfrac`` is ``\frac``."""

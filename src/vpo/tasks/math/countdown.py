@@ -9,8 +9,12 @@ from random import Random
 from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, items, read_data, take, unique
+from vpo.tasks.forms import Example
+from vpo.tasks.lines import bare_line, lines_of
+from vpo.tasks.math.answers import boxes
 from vpo.tasks.math.arithmetic import Expression, Token, evaluate, parse_number
 from vpo.tasks.math.solver import solutions
+from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 
@@ -24,10 +28,12 @@ PUBLISHED = Published(
     hub_splits={"train": "train[:-1024]", "test": "train[-1024:]"},  # there is one split, of 490,364 rows
 )
 FORM = """\
-Use each number exactly once, and + - * / and brackets. Answer with the expression alone, such as (1 + 2) * 3."""
+Use each number exactly once, and + - * / and brackets. The answer is the expression alone."""
 
 _TOKEN = re.compile(r"[0-9]+|[-+*/()=]")
 _SPACE = re.compile(r"[ \t\n]+")
+_LATEX = re.compile(r"\\(times|cdot|div|left|right)(?![A-Za-z])")
+_OPERATOR_OF = {"times": "*", "cdot": "*", "div": "/", "left": "", "right": ""}
 _OPERATORS = str.maketrans({"×": "*", "÷": "/", "−": "-", "·": "*"})
 
 
@@ -64,6 +70,9 @@ class CountdownTask(Task[CountdownProblem]):
         Objective("exact", "it uses exactly the given numbers and equals the target"),
     )
     weights: ClassVar[Vector] = (0.25, 0.25, 0.25, 0.25)
+    example: ClassVar[Example | None] = Example(
+        "make 10 from 1, 2, 3 and 4", ("4 * 3 - 2 * 1", "1 + 2 + 3 + 4", "2 * 3 + 4 * 1")
+    )
 
     def __init__(self, *, data: str | None = None) -> None:
         """Make the task.
@@ -99,6 +108,14 @@ class CountdownTask(Task[CountdownProblem]):
         """Whether the expression is exact."""
         return bool(vector[-1] >= 1)
 
+    def native(self, text: str, answers: int) -> Sequence[Native]:
+        """Lines that are expressions, or end in one after a colon, and the contents of boxes."""
+        natives = []
+        for start, end, line in lines_of(text):
+            if (expression := _expression_in(line)) is not None:
+                natives.append(Native(start, end, expression))
+        return natives
+
     def normal_form(self, answer: str) -> Hashable:
         """The same for expressions that differ only in brackets and in the order of a sum or product."""
         expression = parse_expression(answer)
@@ -130,6 +147,20 @@ def parse_expression(answer: str) -> Expression | None:
         return expression
     value = evaluate(claimed[0], strict=True) if len(claimed) == 1 else None
     return expression if value is not None and value.lone is not None and value.value == expression.value else None
+
+
+def _expression_in(line: str) -> str | None:
+    """The expression of a line, without marks around it; None where it has none.
+
+    Whether it can be computed, and equals what it claims, does not count: of many lines the right one would be left.
+    """
+    box = max(boxes(line), default=(0, ""))[1]
+    for candidate in (box, bare_line(line), bare_line(line.rpartition(":")[2])):
+        text = _LATEX.sub(lambda match: _OPERATOR_OF[match[1]], candidate)
+        left = _split_at_equals(_tokens(text) or [])[0] if len(text) <= LONGEST else []
+        if not {"+", "-", "*", "/"}.isdisjoint(left) and sum(not isinstance(token, str) for token in left) > 1:
+            return text
+    return None
 
 
 def _tokens(answer: str) -> list[Token] | None:

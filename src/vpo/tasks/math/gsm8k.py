@@ -6,10 +6,12 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, read_data, take, unique
-from vpo.tasks.math.answers import final_answer
+from vpo.tasks.forms import Example
+from vpo.tasks.math.answers import final_answer, form_of, solutions_in
 from vpo.tasks.math.checker import grade_final_answers, require_math_verify
 from vpo.tasks.math.equations import ANNOTATION, Equation, equations
 from vpo.tasks.math.plain import plain_number
+from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 
@@ -20,9 +22,15 @@ PUBLISHED = Published(
     files={"train": ("train",), "test": ("test",)},
     hub_splits={"train": "train", "test": "test"},
 )
-FORM = """\
-Write each calculation as an equation, such as 3 * 4 = 12. End with a line of #### and the final number:
-#### 12"""
+WORK = "Solve it step by step, and write each calculation as an equation, such as 3 * 4 = 12."
+PENS = Example(
+    "Tom buys 3 boxes of 4 pens and gives 2 pens away. How many pens does he keep?",
+    (
+        "Tom buys 3 * 4 = 12 pens.\nHe keeps 12 - 2 = 10 pens.\n#### 10",
+        "Two full boxes are 2 * 4 = 8 pens.\nOf the third he keeps 4 - 2 = 2 pens.\nThat is 8 + 2 = 10 pens.\n#### 10",
+        "4 + 4 + 4 = 12\n12 - 2 = 10\n#### 10",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,9 @@ class Gsm8kTask(Task[Gsm8kProblem]):
         Objective("equations", "share of the written equations that are true"),
         Objective("brevity", "a right answer that is no longer than the gold solution"),
     )
+    wraps_single: ClassVar[bool] = False
+    single: ClassVar[str] = "End with a line that has #### and the final number, such as:\n#### 12"
+    example: ClassVar[Example | None] = PENS
     weights: ClassVar[Vector] = (1 / 2, 1 / 6, 1 / 6, 1 / 6)
 
     def __init__(self, *, data: str | None = None) -> None:
@@ -81,8 +92,8 @@ class Gsm8kTask(Task[Gsm8kProblem]):
         return take(unique(problems, self.name), count)
 
     def question(self, problem: Gsm8kProblem) -> list[Message]:
-        """The problem and the form of a solution."""
-        return [{"role": "user", "content": f"{problem.question}\n\n{FORM}"}]
+        """The problem, and what a solution shows."""
+        return [{"role": "user", "content": f"{problem.question}\n\n{WORK}"}]
 
     def score(self, problem: Gsm8kProblem, answer: str) -> Vector | None:
         """answer, steps, equations and brevity."""
@@ -90,7 +101,7 @@ class Gsm8kTask(Task[Gsm8kProblem]):
 
     def score_all(self, problems: Sequence[Gsm8kProblem], answers: Sequence[str | None]) -> list[Vector | None]:
         """As `score`; all final answers are compared in one call."""
-        finals = grade_final_answers([problem.answer for problem in problems], answers)
+        finals = grade_final_answers([problem.answer for problem in problems], answers, number=True)
         return [
             (0.0,) * len(self.objectives) if answer is None or final is None else _vector(problem, answer, final, equal)
             for problem, answer, (final, equal) in zip(problems, answers, finals, strict=True)
@@ -100,9 +111,16 @@ class Gsm8kTask(Task[Gsm8kProblem]):
         """Whether the answer is right."""
         return bool(vector[0] >= 1)
 
+    def native(self, text: str, answers: int) -> Sequence[Native]:
+        """Solutions, each with its final answer; a single one is the whole text."""
+        if answers > 1:
+            return solutions_in(text, number=True)
+        strict = form_of(text, number=True) == "####"
+        return [Native(0, len(text), text.strip(), strict)] if final_answer(text, number=True) else []
+
     def normal_form(self, answer: str) -> Hashable:
         """The final answer and the equations: solutions that differ in words only are duplicates."""
-        final = final_answer(answer)
+        final = final_answer(answer, number=True)
         if final is None:
             return None
         return str(plain_number(final) or final), frozenset(equation.key for equation in equations(answer))

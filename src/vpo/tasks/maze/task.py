@@ -8,11 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from vpo.tasks.data import check_split
+from vpo.tasks.forms import Example
+from vpo.tasks.lines import bare_line, lines_of
 from vpo.tasks.maze import picture
 from vpo.tasks.maze.generator import check_size, make_maze
 from vpo.tasks.maze.grid import DIAMOND, GOLD, LAVA, MOVES, Maze
 from vpo.tasks.maze.oracle import oracle
 from vpo.tasks.maze.routes import best_route, demonstration
+from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 
@@ -31,7 +34,7 @@ Find a route through this maze, from S to E.
 
 # wall, . open, S start, E end, G gold, D diamond, L lava, B bonus
 Moves: U up, D down, L left, R right. A move into a wall or off the grid does nothing, but costs a step.
-You have {budget} steps. The walk ends on E; a route that does not reach E in time earns nothing.
+You have {budget} steps. The walk ends on E; a route that does not reach E in time scores 0.
 Collect gold, collect diamonds and keep off lava on your way: there is no time for both treasures in full.
 Write a route as its moves in a row, such as UURRD."""
 
@@ -52,6 +55,7 @@ class MazeTask(Task[Maze]):
         Objective("avoid_lava", "1 less the share of the lava tiles stepped on"),
     )
     weights: ClassVar[Vector] = (0.25, 0.25, 0.25, 0.25)
+    example: ClassVar[Example | None] = Example("another maze", ("UURRRRDDRR", "RRRRUURRDD", "URURRDRRRD"))
 
     def __init__(self, *, size: int = 9, compact: bool = False) -> None:
         """Make the task.
@@ -103,6 +107,15 @@ class MazeTask(Task[Maze]):
         stepped = [cells[cell] for cell in set(path)]
         gold, diamond, lava = (stepped.count(kind) / totals[kind] for kind in (GOLD, DIAMOND, LAVA))
         return 1.0, gold, diamond, 1.0 - lava
+
+    def native(self, text: str, answers: int) -> Sequence[Native]:
+        """Lines that are routes of two moves or more, or end in one after a colon; none for small policies."""
+        natives: list[Native] = []
+        for start, end, line in [] if self.compact else lines_of(text):
+            candidates = (bare_line(line), bare_line(line.rpartition(":")[2]))
+            route = next((each for each in candidates if len(parse_moves(each) or "") > 1), None)
+            natives += [] if route is None else [Native(start, end, route)]
+        return natives
 
     def normal_form(self, answer: str) -> Hashable:
         """The moves of a route, None for a text that is not one."""

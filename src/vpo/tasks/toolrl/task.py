@@ -1,19 +1,32 @@
 """The task toolrl."""
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 from vpo.tasks import answers as answer_format
 from vpo.tasks.data import check_split, take
+from vpo.tasks.forms import Example
+from vpo.tasks.reading import Native, Reading, read_natives, read_sections, read_whole
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.tasks.text import f1
-from vpo.tasks.thoughts import END_THINK, THINK, prompted_end, split_thoughts
+from vpo.tasks.thoughts import END_THINK, THINK, blank_thoughts, prompted_end, split_thoughts
 from vpo.tasks.toolrl.calls import SECTIONS, parse_answer, short_thought
 from vpo.tasks.toolrl.data import read_problems
 from vpo.tasks.toolrl.matching import canonical, match_arguments
 from vpo.tasks.toolrl.problem import ToolProblem
 
 SPLITS = ("train", "test")
+WEATHER = Example(
+    "a user with the tools get_weather and get_forecast asks whether to take an umbrella in Oslo",
+    (
+        '<tool_call>\n{"name": "get_weather", "parameters": {"city": "Oslo"}}\n</tool_call>',
+        '<tool_call>\n{"name": "get_forecast", "parameters": {"city": "Oslo", "days": 1}}\n</tool_call>',
+        "<response> For which day would you like to know? </response>",
+    ),
+    before="<think> The user needs to know whether it will rain in Oslo. </think>\n",
+)
+_OUTPUT_FORMAT = re.compile(r"\*\*Output Format\*\*\n(?:[^\n]+(?:\n|\Z))*\n?")
 
 
 class ToolrlTask(Task[ToolProblem]):
@@ -35,6 +48,7 @@ class ToolrlTask(Task[ToolProblem]):
     )
     weights: ClassVar[Vector] = (0.25, 0.25, 0.25, 0.25)
     wraps_single: ClassVar[bool] = False
+    example: ClassVar[Example | None] = WEATHER
 
     def __init__(self, *, data: str | None = None, brief: bool = False) -> None:
         """Make the task.
@@ -55,15 +69,34 @@ class ToolrlTask(Task[ToolProblem]):
         """The tools and the dialogue. The published prompt describes the format of an answer."""
         return [dict(message) for message in problem.messages]
 
-    def parse(self, completion: str, answers: int) -> list[str | None]:
+    def set_question(self, problem: ToolProblem) -> list[Message]:
+        """The tools and the dialogue, without the published format of a single answer."""
+        return [{**each, "content": _OUTPUT_FORMAT.sub("", each["content"])} for each in self.question(problem)]
+
+    def read(self, completion: str, answers: int) -> Reading:
         """The answers. In a set, the thoughts before the first answer belong to each of them."""
         if answers == 1:
             opened = THINK if prompted_end(completion, SECTIONS) else ""
-            return [f"{opened}{completion.strip()}" or None]
-        thoughts = answer_format.thoughts(completion, answers)
+            text = f"{opened}{completion.strip()}" or None
+            parsed = parse_answer(text or "")
+            return read_whole(text, len(completion), strict=parsed is not None and parsed.has_thoughts)
+        natives = self.native(blank_thoughts(completion, SECTIONS), answers)
+        tagged = self.sections(completion, answers)
+        if tagged and (not natives or tagged[-1].end > prompted_end(completion, SECTIONS)):
+            reading = read_sections(tagged, len(completion), answers)
+            in_tags = bool(answer_format.sections(completion, answers))
+            thoughts = (
+                answer_format.thoughts(completion, answers) if in_tags else split_thoughts(completion, SECTIONS)[0]
+            )
+        else:
+            reading = read_natives(natives, len(completion), answers)
+            thoughts, _ = split_thoughts(completion, SECTIONS)
         before = f"{THINK}{thoughts}{END_THINK}\n" if thoughts else ""
-        parsed = answer_format.parse(completion, answers)
-        return [None if answer is None else f"{before}{answer}" for answer in parsed]
+        return reading._replace(answers=[None if each is None else f"{before}{each}" for each in reading.answers])
+
+    def native(self, text: str, answers: int) -> Sequence[Native]:
+        """Of a set, each block of calls and each response is an answer."""
+        return [Native(*match.span(), match.group()) for match in SECTIONS.finditer(text) if match["name"]]
 
     def score(self, problem: ToolProblem, answer: str) -> Vector:
         """format, tool_name, arg_key and arg_value."""

@@ -1,0 +1,98 @@
+"""Fenced blocks of markdown, found in linear time."""
+
+import re
+from typing import NamedTuple
+
+from vpo.tasks.thoughts import section_pattern
+
+FENCE = "```"
+INDENT = 3  # spaces by which a closing fence may be indented more than its opening one
+PYTHON = ("python", "python3", "py")
+# A line that opens or closes a block. After the mark of a list item any block opens, after other text one of Python.
+_LINE = re.compile(
+    rf"(?P<before>[ \t]*+(?:(?:[-*+•]|[0-9]{{1,3}}[.)])[ \t]++)?+)(?P<fence>`{{3,}}+)(?P<info>[^`]*+)\Z"
+    rf"|.*?(?<!`)(?P<inline>`{{3,}}+)[ \t]*+(?P<language>{'|'.join(PYTHON)})[ \t\r]*+\Z",
+    re.IGNORECASE,
+)
+# An <answer> and a closed fence are text as a whole: a <think> in them opens no thought, a </think> ends none. A fence
+# with a line that begins with one of these began in a thought, or ends in one.
+OPAQUE = re.compile(
+    section_pattern("answer").pattern
+    + r"|^[ \t]{0,9}```[^`\n]*+\n(?:(?![ \t]*+(?:```|</?think>))[^\n]*+\n)*+[ \t]*+```[ \t\r]*+$",
+    re.MULTILINE,
+)
+
+
+class Fence(NamedTuple):
+    """A fenced block.
+
+    Attributes:
+        start: position of the line that opens it.
+        end: position after the line that closes it, or of the end of the text.
+        language: in lower case; empty without one.
+        body: the lines between, without the indentation of the fence.
+        closed: whether it is closed; only the last block of a text may not be.
+    """
+
+    start: int
+    end: int
+    language: str
+    body: str
+    closed: bool
+
+
+class _Opened(NamedTuple):
+    start: int
+    indent: int
+    marks: int  # backticks
+    language: str
+
+
+def fences(text: str) -> list[Fence]:
+    """The fenced blocks of a text, in order.
+
+    A block is closed by a line of nothing but as many backticks, or more, which is not indented much more than the line
+    that opens it: a fence inside a docstring belongs to the code. Backticks that end the text close it too. A line that
+    opens a block with a language ends one that is open, which is then dropped.
+    """
+    found: list[Fence] = []
+    opened: _Opened | None = None
+    body: list[str] = []
+    position = 0
+    for line in text.split("\n"):
+        start, position = position, position + len(line) + 1
+        match = _LINE.match(line) if FENCE in line else None
+        indent = len(line) - len(line.lstrip())
+        if match is None or (opened and not _ends(match, opened, indent)):
+            body.append(line.removesuffix("\r"))
+        elif opened and not match["info"].strip():
+            found.append(Fence(opened.start, min(position, len(text)), opened.language, _dedented(body, opened), True))
+            opened = None
+        else:
+            opened, body = _opening(match, start, indent), []
+    if opened:
+        last = "\n".join(body).rstrip()
+        closed = last.endswith(FENCE) and len(last) > len(FENCE)
+        lines = last.removesuffix(FENCE).split("\n") if closed else body
+        found.append(Fence(opened.start, len(text), opened.language, _dedented(lines, opened), closed))
+    return found
+
+
+def _ends(match: re.Match[str], opened: _Opened, indent: int) -> bool:
+    """Whether a line that could open or close a block ends the one that is open."""
+    if match["inline"] or match["before"].strip() or indent > opened.indent + INDENT:
+        return False
+    return bool(match["info"].strip()) or len(match["fence"]) >= opened.marks
+
+
+def _opening(match: re.Match[str], start: int, indent: int) -> _Opened:
+    if match["inline"]:
+        return _Opened(start, indent, len(match["inline"]), match["language"].lower())
+    language = (match["info"].split() or [""])[0].lower()
+    return _Opened(start, len(match["before"]), len(match["fence"]), language)
+
+
+def _dedented(lines: list[str], opened: _Opened) -> str:
+    """Lines without the indentation of their fence, where they have it."""
+    indent = opened.indent
+    return "\n".join(line[indent:] if not line[:indent].strip() else line for line in lines)

@@ -1,0 +1,58 @@
+"""Markdown headings: ``### Answer 1`` with the task's own form under each."""
+
+import re
+from collections import deque
+from typing import ClassVar
+
+from vpo.tasks.fences import OPAQUE, fences
+from vpo.tasks.forms.base import Form
+from vpo.tasks.reading import Section
+from vpo.tasks.thoughts import blank_thoughts
+
+_HEADING = re.compile(
+    r"^[ \t]{0,3}(?:(?P<exact>### Answer )|(?:#{1,6}[ \t]{0,3}(?:\*\*)?|\*\*)(?:answer|solution)[ \t])"
+    r"(?P<number>[1-9][0-9]{0,5})(?P<rest>[ \t:.*]{0,9})\r?$",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+class Headings(Form):
+    """A heading for each answer, which lasts to the next heading. Headings inside closed fences are code."""
+
+    name: ClassVar[str] = "headings"
+    summary: ClassVar[str] = "markdown headings, ### Answer 1"
+    how: ClassVar[str] = "Write each answer under its own heading, and nothing after the last."
+    separator: ClassVar[str] = "\n\n"
+
+    def opening(self, index: int) -> str:
+        """The line of the heading."""
+        return f"### Answer {index + 1}\n"
+
+    def closing(self, index: int) -> str:
+        """Nothing: the next heading ends an answer."""
+        return ""
+
+    def sections(self, completion: str, answers: int) -> list[Section]:
+        """Headings such as ``**Solution 2:**`` count too, though not as strict ones."""
+        text = blank_thoughts(completion, OPAQUE)
+        code = deque((each.start, each.end) for each in fences(text) if each.closed)
+        found = []
+        for match in _HEADING.finditer(text):
+            while code and code[0][1] <= match.start():
+                code.popleft()
+            if not code or match.start() < code[0][0]:
+                found.append(match)
+        ends = [*(match.start() for match in found), len(text)][1:]
+        last = text.rstrip().rpartition("\n")[2]
+        cut = len(last) if last and self.opening(0).startswith(last) else 0  # a heading that was cut off
+        text = text.rstrip()[:-cut] if cut else text
+        return [
+            Section(
+                int(match["number"]) - 1,
+                match.end(),
+                end,
+                text[match.end() : end].strip() or None,
+                strict=match["exact"] == "### Answer " and not match["rest"].strip(),
+            )
+            for match, end in zip(found, ends, strict=True)
+        ]

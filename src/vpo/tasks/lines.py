@@ -1,0 +1,27 @@
+"""Lines of a text, and what they hold without the marks of lists and emphasis around it."""
+
+import re
+from collections.abc import Iterator
+
+LONGEST = 1_000  # characters of a line that may be an answer
+_ITEM = re.compile(r"[ \t]*(?:[-*•+>][ \t]+|[0-9]{1,2}[.)][ \t]+)")
+_MARKS = " \t\r*_`$\"'"
+
+
+def lines_of(text: str) -> Iterator[tuple[int, int, str]]:
+    """Start, end and text of each line that is not too long."""
+    position = 0
+    for line in text.split("\n"):
+        start, position = position, position + len(line) + 1
+        if 0 < len(line) <= LONGEST:
+            yield start, start + len(line), line
+
+
+def bare_line(line: str) -> str:
+    """A line without the mark of a list item, emphasis, quotes, the marks of a formula, and a full stop at its end."""
+    item = _ITEM.match(line)
+    bare = line[item.end() if item else 0 :].strip(_MARKS).removesuffix(".").strip(_MARKS)
+    for opening, closing in (("\\(", "\\)"), ("\\[", "\\]")):
+        if bare.startswith(opening) and bare.endswith(closing):
+            bare = bare[2:-2].strip()
+    return bare
