@@ -1,4 +1,5 @@
-# Every target sets up what it needs, in .venv, on a machine that has only Python 3.11+ and make.
+# Every target sets up what it needs, in .venv, on a machine that has only Python 3.11+, make and bash.
+SHELL := bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,8 +16,13 @@ PACKAGES := import sysconfig; print(sysconfig.get_path('purelib'))
 VERL := .venv-verl
 VERL_PIP := $(VERL)/bin/python -m pip install --quiet --disable-pip-version-check
 
-# Threads that spin while they wait for each other stall where another process has one of two cores.
-DEMO := OMP_NUM_THREADS=2 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -W ignore -m vpo
+# Two runs with a thread each take two thirds of the time of one run after the other with two threads.
+DEMO := OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m vpo
+# Lines instead of two progress bars on one line; Ctrl-C ends what writes them first.
+LINES := (trap '' INT; cat)
+DEMO_METHODS := grpo vpo vpo_marginal
+# Single answers, and as many of them as vpo has in its sets.
+DEMO_vpo_marginal := --answers 1 --group 24
 
 # Two OpenMP threads can stall each other on a loaded machine.
 export OMP_NUM_THREADS ?= 1
@@ -110,12 +116,13 @@ bench: $(READY)  ## time the core, the tasks, rewards, generation, a training st
 
 .PRECIOUS: demo/%/model
 # Resumes after an interruption; once finished, only prints the comparison again.
-demo: demo/grpo/eval.json demo/vpo/eval.json demo/base/eval.json  ## train a small language model with GRPO and VPO, compare
-	$(BIN)/vpo compare demo/grpo demo/vpo demo/base --out demo/comparison
+demo: $(READY)  ## train a small language model with GRPO and VPO, compare
+	@$(MAKE) --no-print-directory --jobs 2 demo/vpo_marginal/eval.json demo/vpo/eval.json demo/grpo/eval.json demo/base/eval.json
+	$(BIN)/vpo compare demo/base $(DEMO_METHODS:%=demo/%) --out demo/comparison
 
 demo/%/model: | $(READY)
-	@if [ -e demo/$* ]; then $(DEMO) train --resume demo/$*; \
-	  else $(DEMO) train --config examples/maze.toml --method $* --out demo/$*; fi
+	@set -o pipefail; { if [ -e demo/$* ]; then $(DEMO) train --resume demo/$*; \
+	  else $(DEMO) train --config examples/maze.toml --method $* $(DEMO_$*) --out demo/$*; fi; } 2>&1 | $(LINES)
 
 demo/base/eval.json: | $(READY)
 	@$(DEMO) eval embedded --task maze --set size=7 --problems 200 --out demo/base --overwrite >/dev/null
