@@ -13,6 +13,7 @@ from vpo.cli.arguments import (
     add_task,
     add_task_settings,
     needed_task,
+    task_name,
     task_settings,
 )
 from vpo.cli.fields import add_fields, default_text, shown_default
@@ -22,7 +23,7 @@ from vpo.training.starts import LanguageStart, MazeStart
 from vpo.util.errors import InputError
 
 TRAINING = ("methods", "rates", "kl", "seeds", "steps", "prompts_per_step", "problems", "group", "warmup_steps")
-MEASURING = ("validation_problems", "test_problems", "pool", "evaluations")
+MEASURING = ("validation_problems", "test_problems", "pool", "evaluations", "reference")
 
 TABLES, PAGE = "tables.md", "report.html"
 
@@ -43,6 +44,12 @@ def add(commands: Commands) -> None:
         "--small",
         action="store_true",
         help="a small plan of a few minutes, to try the command; too small to rank methods",
+    )
+    command.add_argument(
+        "--plan",
+        type=Path,
+        metavar="FILE.toml",
+        help="a file with these options by their names, and task; what is given beside it comes first",
     )
     add_jobs(command, "runs", "8 on a GPU, else 1")
     both = {
@@ -77,8 +84,8 @@ def run(options: argparse.Namespace) -> int:
     from vpo.util.outputs import check_folder
     from vpo.util.records import command_line
 
-    task = needed_task(options)
-    plan = _plan(options, task)
+    plan = _plan(options)
+    task = plan.start.task
     on_gpu = _on_gpu()
     if not (options.small or on_gpu):
         shorter = "; --small takes minutes" if task == "maze" else ""
@@ -97,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     title = f"{plan.start.title}: every method, {plan.seeds} seeds, {plan.evaluations} pools of each"
     page = page_data(comparison, curves_of(comparison), evaluations, results["names"], title, command_line())
     page["tables"].append(seed_table(results["seeds"], plan.evaluations))
-    if len(plan.rates) > 1:
+    if plan.chooses_rates:
         page["tables"].append(rate_table(results["rates"]))
     write_page(folder / PAGE, page)
     write_text(folder / TABLES, markdown(page["tables"]))
@@ -110,16 +117,22 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(options: argparse.Namespace, task: str) -> Plan:
-    """The plan of the task, with the options over its defaults."""
-    from vpo.training.plan import SETTINGS, plan_for
+def _plan(options: argparse.Namespace) -> Plan:
+    """The plan of the file, with the options over its settings; without a file, over the defaults of the task."""
+    from vpo.training.plan import SETTINGS, plan_for, read_plan
 
+    planned = {} if options.plan is None else read_plan(options.plan)
+    task = planned.pop("task", None)
+    if task is None:
+        task = needed_task(options)
+    elif task_name(options) not in (None, task):
+        raise InputError(f"{options.plan} is a plan for task {task}, not {task_name(options)}")
     settings = {name: value for name, value in vars(options).items() if name in SETTINGS}
     if task != "maze":
-        settings["task_settings"] = task_settings(options)
+        settings["task_settings"] = {**planned.get("task_settings", {}), **task_settings(options)}
     elif task_settings(options):
         raise InputError("data and set are for language tasks; mazes take --size")
-    return plan_for(task, settings, small=options.small)
+    return plan_for(task, settings, planned=planned, small=options.small)
 
 
 def _on_gpu() -> bool:

@@ -66,7 +66,8 @@ def write_plan(plan: Plan, folder: Path) -> None:
     import tomli_w
 
     path = folder / PLAN
-    text = tomli_w.dumps({name: list(each) if isinstance(each, tuple) else each for name, each in asdict(plan).items()})
+    settings = {"task": plan.start.task, **asdict(plan)}
+    text = tomli_w.dumps({name: list(each) if isinstance(each, tuple) else each for name, each in settings.items()})
     if path.is_file() and path.read_bytes() != text.encode():
         raise InputError(f"{folder} holds another plan, or {path} is damaged: choose another folder with --out")
     if not path.is_file() and (folder / RUNS).is_dir():
@@ -84,10 +85,13 @@ def starting_model(plan: Plan, folder: Path) -> str:
 
 
 def validation_jobs(plan: Plan, folder: Path, model: str) -> list[TrainJob]:
-    """A run for each method and learning rate; none where there is one rate."""
-    if not plan.chooses_rates:
-        return []
-    return [_job(plan, folder, model, method, rate, 0, "validation") for method in plan.methods for rate in plan.rates]
+    """A run for each method and learning rate; none of a method that has one rate."""
+    return [
+        _job(plan, folder, model, method, rate, 0, "validation")
+        for method in plan.methods
+        for rate in plan.rates_of(method)
+        if len(plan.rates_of(method)) > 1
+    ]
 
 
 def chosen_rates(plan: Plan, folder: Path, model: str) -> dict[str, dict[str, Any]]:
@@ -95,11 +99,13 @@ def chosen_rates(plan: Plan, folder: Path, model: str) -> dict[str, dict[str, An
 
     Methods of which a validation run failed are left out.
     """
-    if not plan.chooses_rates:
-        return {method: {"rate": plan.rates[0], "validation": {}} for method in plan.methods}
-    chosen = {}
-    for method, jobs in group_by(validation_jobs(plan, folder, model), lambda job: job.method).items():
-        if all(job.done for job in jobs):
+    tried = group_by(validation_jobs(plan, folder, model), lambda job: job.method)
+    chosen: dict[str, dict[str, Any]] = {}
+    for method in plan.methods:
+        jobs = tried.get(method, [])
+        if not jobs:
+            chosen[method] = {"rate": plan.rates_of(method)[0], "validation": {}}
+        elif all(job.done for job in jobs):
             scores = {job.rate: _validation_score(read_evaluation(job.evaluations[0])) for job in jobs}
             chosen[method] = {"rate": max(scores, key=scores.__getitem__), "validation": scores}
     return chosen
@@ -122,8 +128,9 @@ def reported_jobs(
 def compare_runs(
     plan: Plan, groups: dict[str, list[TrainJob] | list[BaseJob]], rates: dict[str, dict[str, Any]]
 ) -> tuple[Comparison, list[list[Evaluation]], dict[str, Any]]:
-    """Compare what the jobs made. vpo, or else the first method, comes first: the others are compared with it."""
-    first = "vpo" if "vpo" in groups else next(name for name in groups if name not in BASES)
+    """Compare what the jobs made. The reference comes first: the others are compared with it."""
+    preferred = [name for name in (plan.reference, "vpo") if name in groups]
+    first = next(iter(preferred), next(name for name in groups if name not in BASES))
     names = [first, *(name for name in groups if name != first)]
     evaluations = [[read_evaluation(folder) for job in groups[name] for folder in job.evaluations] for name in names]
     flat = [each for group in evaluations for each in group]

@@ -11,6 +11,7 @@ NAMES = {
     list: "a list of texts",
     dict: "a table",
 }
+SEVERAL = {str: "a list of texts", float: "a list of numbers"}  # members of a tuple
 
 
 def matches_type(value: Any, annotation: Any) -> bool:
@@ -22,6 +23,8 @@ def matches_type(value: Any, annotation: Any) -> bool:
         return value in arguments
     if origin is list:
         return isinstance(value, list) and all(matches_type(each, arguments[0]) for each in value)
+    if origin is tuple:  # tuple[X, ...] alone
+        return isinstance(value, tuple) and all(matches_type(each, arguments[0]) for each in value)
     if origin is dict:
         return isinstance(value, dict) and all(matches_type(each, arguments[1]) for each in value.values())
     if annotation is Any or not isinstance(annotation, type):
@@ -34,5 +37,8 @@ def matches_type(value: Any, annotation: Any) -> bool:
 def type_name(annotation: Any) -> str:
     """What a value of an annotated type is, for messages: "an integer", "text or a table"."""
     members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    names = [NAMES.get(get_origin(each) or each) for each in members]
+    names = [
+        SEVERAL.get(get_args(each)[0]) if get_origin(each) is tuple else NAMES.get(get_origin(each) or each)
+        for each in members
+    ]
     return " or ".join(dict.fromkeys(name for name in names if name)) or "of another type"
