@@ -22,7 +22,7 @@ from tests.engines.plugged import (
     score,
 )
 from vpo.engines.metrics import metric_names
-from vpo.engines.openrlhf import SampleGroup, agent, columns_of, sample_rewards
+from vpo.engines.openrlhf import SampleGroup, add_rewards, agent, columns_of, sample_rewards
 from vpo.engines.reward import reward_function
 from vpo.methods import METHODS
 from vpo.tasks.answers import write
@@ -48,6 +48,21 @@ def test_scores_are_no_advantages():
     outputs = sample_rewards(reward_by("max_at_k"), "first", LABEL, completions("first", 1))
     assert sum(output["reward"] for output in outputs) == pytest.approx(0)
     assert [output["scores"] for output in outputs] == [0.75] * 4
+
+
+def test_an_answer_that_the_token_budget_cut_off_has_no_reward():
+    class Output(dict):
+        """As OpenRLHF's executor makes it, with a token for each letter."""
+
+        def __init__(self, text, truncated):
+            tokens = [ord(letter) for letter in f"first{text}"]
+            super().__init__(observation_tokens=tokens, action_ranges=[(5, len(tokens))], truncated=truncated)
+
+    whole, cut = write(["4"]), "<answer>4"
+    outputs = [Output(whole, False), Output(whole, True), Output(cut, False), Output(cut, True)]
+    add_rewards(reward_by("grpo"), Letters(), "first", LABEL, 0, outputs)
+    assert [output["reward"] for output in outputs] == [1.0, 1.0, 1.0, 0.0]
+    assert {output["extra_logs"]["vpo/truncated"] for output in outputs} == {0.5}
 
 
 def test_unknown_rewards_get_the_mean_of_the_group_and_the_same_logs():

@@ -21,7 +21,8 @@ def length(answer):
 def read(texts, tokens, method="vpo", answers=2, longest=10):
     reward = reward_function(score=length, objectives=["length"], method=method, answers=answers, group=2)
     ids = [[0] * count for count in tokens]
-    return reward.score(rows_of(["p"] * len(texts), {}), texts, ids, Caller(max_completion_length=longest)).batch
+    caller = Caller(max_completion_length=longest)
+    return reward.score(rows_of(["p"] * len(texts), {}), texts, caller.truncated(ids), caller).batch
 
 
 def test_an_unclosed_answer_does_not_count_where_the_budget_cut_it_off():

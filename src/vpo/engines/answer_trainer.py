@@ -45,7 +45,7 @@ class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is untyped
         """Call the reward function as TRL does, and keep all that it returns."""
         rows = [{**row, "prompt": prompt} for row, prompt in zip(inputs, prompts, strict=True)]
         caller = caller_of(self)
-        self.result = self.reward.score(rows, completions, completion_ids, caller)
+        self.result = self.reward.score(rows, completions, caller.truncated(completion_ids), caller)
         self.reward.check_known(self.result.known, caller)
         for name, value in self.result.metrics.items():
             self._log_metric(name, value)

@@ -1,7 +1,7 @@
 """What a reward function knows of the trainer that calls it."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,11 @@ class Caller:
     processes: int = 1
     process_index: int = 0
     batches: int | None = None
+
+    def truncated(self, completion_ids: Sequence[Sequence[int]]) -> list[bool]:
+        """Which completions, by their tokens, the token budget cut off; empty where that is not known."""
+        longest = self.max_completion_length
+        return [] if longest is None else [len(ids) >= longest for ids in completion_ids]
 
 
 def trainer_of(log_metric: Callable[[str, float], None] | None) -> Any:

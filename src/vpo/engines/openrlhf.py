@@ -109,7 +109,9 @@ def add_rewards(
 ) -> None:
     """Score the outputs of a group, and add the fields of `sample_rewards` to each."""
     texts = [completion_text(output, tokenizer) for output in outputs]
-    for output, fields in zip(outputs, sample_rewards(reward, prompt, label, texts, step), strict=True):
+    truncated = [bool(output["truncated"]) for output in outputs]
+    rewarded = sample_rewards(reward, prompt, label, texts, step, truncated=truncated)
+    for output, fields in zip(outputs, rewarded, strict=True):
         output.update(fields)
 
 
@@ -121,7 +123,13 @@ def completion_text(output: Output, tokenizer: Any) -> str:
 
 
 def sample_rewards(
-    reward: RewardFunction, prompt: str, label: Any, texts: Sequence[str], step: int = 0
+    reward: RewardFunction,
+    prompt: str,
+    label: Any,
+    texts: Sequence[str],
+    step: int = 0,
+    *,
+    truncated: Sequence[bool] = (),
 ) -> list[Output]:
     """`reward`, `scores` and `extra_logs` for each sample of a prompt.
 
@@ -131,6 +139,7 @@ def sample_rewards(
         label: carries the columns.
         texts: the completions, a whole group.
         step: differs from group to group, so that each draws its own weighting.
+        truncated: which completions the token budget cut off; empty where that is not known.
     """
     size, method = len(texts), reward.method
     if method.whole_group and size != reward.group:
@@ -139,7 +148,7 @@ def sample_rewards(
             f"must be {reward.group}, the group of the reward, not {size}"
         )
     rows = [{**columns_of(label), "prompt": prompt} for _ in texts]
-    result = reward.score(rows, texts, caller=Caller(step=step))
+    result = reward.score(rows, texts, truncated, Caller(step=step))
     # OpenRLHF needs the same names of every sample, known or not.
     logs = {f"vpo/{name}": 0.0 for name in metric_names(reward.objectives, reward.method)} | result.metrics
     rewards = with_group_mean(result.rewards)

@@ -44,7 +44,7 @@ class RewardFunction(RewardScorer):
             check(self, trainer.args)
             check_stock_trainer(self.method)
             caller = caller_of(trainer)
-        result = self.score(rows_of(prompts, columns), completions, completion_ids, caller)
+        result = self.score(rows_of(prompts, columns), completions, caller.truncated(completion_ids), caller)
         self.check_known(result.known, caller)
         if log_metric is not None:
             for name, value in result.metrics.items():

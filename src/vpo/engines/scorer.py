@@ -82,7 +82,7 @@ class RewardScorer:
         self,
         rows: Sequence[Mapping[str, Any]],
         completions: Sequence[Any],
-        completion_ids: Sequence[Sequence[int]] = (),
+        truncated: Sequence[bool] = (),
         caller: Caller | None = None,
     ) -> RewardResult:
         """Read, score and reward a batch. Where several processes call, all of them must.
@@ -90,7 +90,8 @@ class RewardScorer:
         Args:
             rows: of the data set, one per completion, each with its prompt.
             completions: texts, or lists of messages.
-            completion_ids: their tokens, for the share of truncated completions.
+            truncated: which of them the token budget cut off; empty where that is not known. In these an answer
+                without its closing tag does not count.
             caller: what is known of the trainer.
         """
         caller = caller or Caller()
@@ -98,7 +99,7 @@ class RewardScorer:
         # Where one process fails, the others must not wait for it.
         joined = together if several else nullcontext
         with joined():
-            own = self._scored(rows, completions, completion_ids, caller)
+            own = self._scored(rows, completions, truncated)
         size = caller.group_size or self.group or 0
         # Whole groups need nothing of the other processes.
         alone = not several or (size > 0 and len(rows) % size == 0 and not self.method.whole_batch)
@@ -170,13 +171,10 @@ class RewardScorer:
         self,
         rows: Sequence[Mapping[str, Any]],
         completions: Sequence[Any],
-        completion_ids: Sequence[Sequence[int]],
-        caller: Caller,
+        truncated: Sequence[bool],
     ) -> ScoredRows:
         """The completions of this process, read and scored."""
         texts = [text_of(completion) for completion in completions]
-        longest = caller.max_completion_length
-        truncated = [] if longest is None else [len(ids) >= longest for ids in completion_ids]
         readings = [self.grader.read(text, self.method.answers) for text in texts]
         if truncated:
             pairs = zip(readings, truncated, strict=True)
@@ -185,7 +183,7 @@ class RewardScorer:
         copies = [self.grader.copies(answers) for answers in parsed] if self.method.reads_copies else []
         vectors = self.grader.score(rows, parsed)
         self.alarms.check_scores(vectors, self.objectives)
-        return ScoredRows([dict(row) for row in rows], texts, parsed, strict, copies, vectors, truncated)
+        return ScoredRows([dict(row) for row in rows], texts, parsed, strict, copies, vectors, list(truncated))
 
     def _rewards(
         self, scored: ScoredRows, size: int, step: int

@@ -91,7 +91,7 @@ class SwiftPlugin:
             max_completion_length=getattr(self.args, "max_completion_length", None),
             batches=getattr(trainer_state, "max_steps", None),
         )
-        result = self.reward.score(rows_of(prompts, columns), completions, completion_ids, caller)
+        result = self.reward.score(rows_of(prompts, columns), completions, caller.truncated(completion_ids), caller)
         self.reward.check_known(result.known, caller)
         self.metrics = result.metrics
         rewards = [0.0] * len(completions)

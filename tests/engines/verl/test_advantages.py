@@ -85,6 +85,25 @@ def test_answers_in_the_requested_form_and_answers_read_leniently_are_told_apart
     assert logged["vpo/read_rate"] == pytest.approx((3 + 2 + 0) / 9)
 
 
+def test_an_answer_that_the_token_budget_cut_off_does_not_count(tmp_path):
+    export = exported(tmp_path / "out", "multi_rlvr")
+    task = export.get_task()
+    maze = task.problems("train", count=1)[0]
+    gold = task.gold(maze)
+    # Answer 3 repeats answer 1, which is written last, without its closing tag.
+    text = f"<answer_2>U</answer_2><answer_3>{gold}</answer_3><answer_1>{gold}"
+    info = VerlReward(export).score(text, "train", maze.id, deployed=False)
+    ended, cut = (read_rollout("group", info, 3, truncated=each) for each in (False, True))
+    assert (ended.mask, ended.copies, ended.read_rate) == ([True] * 3, [False, False, True], 1)
+    assert (cut.mask, cut.copies) == ([False, True, True], [False, False, False])
+    assert cut.read_rate == pytest.approx(2 / 3)
+    np.testing.assert_array_equal(cut.vectors, [[0] * 4, ended.vectors[1], ended.vectors[2]])
+    whole = VerlReward(export).score(write([gold] * 3), "train", maze.id, deployed=False)
+    assert read_rollout("group", whole, 3, truncated=True).mask == [True] * 3
+    unknown = read_rollout("group", {**info, "vectors": "null", "cut_vectors": "null"}, 3, truncated=True)
+    assert (unknown.vectors, unknown.read_rate) == (None, pytest.approx(2 / 3))
+
+
 def test_the_metrics_of_a_method_are_logged(tmp_path):
     reward = exported(tmp_path / "out", "vpo_marginal").reward(None)
     rollouts = rollouts_of(exported(tmp_path / "same", "vpo_marginal"))

@@ -265,6 +265,21 @@ def test_the_plugin_s_trainer_warns_in_the_first_batch_where_no_answer_could_be_
     assert metrics["vpo/read_rate"] == metrics["vpo/parse_rate"] == 0
 
 
+@pytest.mark.parametrize(("size", "read"), [(LONGEST - 1, 2), (LONGEST, 1)])
+def test_the_plugin_s_trainer_counts_no_answer_that_the_token_budget_cut_off(size, read, queue, tokenizer, tmp_path):
+    export = exported(tmp_path / "out", "vpo")
+    trainer = trainer_of(export, tmp_path / "out")
+    trainer.tokenizer = tokenizer
+    text, metrics = "<answer_1>U</answer_1><answer_2>D", {}
+    while len(tokenizer(text, add_special_tokens=False)["input_ids"]) < size - 1:  # put adds the end of text
+        text += "D"
+    batch, _, rows = put(queue, export, tokenizer, f"cut-{size}", written=text)
+    assert len(rows[0]) == size
+    trainer._compute_advantage(batch, metrics)
+    assert metrics["vpo/read_rate"] == pytest.approx(read / 3)
+    assert metrics["vpo/truncated"] == (size == LONGEST)
+
+
 def test_the_plugin_s_trainer_stops_with_a_checkpoint_where_no_reward_is_known(queue, tokenizer, tmp_path):
     export = exported(tmp_path / "out", "vpo")
     trainer = trainer_of(export, tmp_path / "out")

@@ -38,11 +38,20 @@ class Rollout:
     read_rate: float
 
 
-def read_rollout(group: str, info: Mapping[str, Any], answers: int) -> Rollout:
-    """A rollout of a group from what `compute_score` returned for it, of so many answers."""
-    known = read_vectors(info["vectors"])
+def read_rollout(group: str, info: Mapping[str, Any], answers: int, *, truncated: bool = False) -> Rollout:
+    """A rollout of a group from what `compute_score` returned for it.
+
+    Args:
+        group: shared by the rollouts of one prompt.
+        info: what the reward function returned.
+        answers: that a completion should have.
+        truncated: whether the token budget cut the completion off. Then an answer without its closing tag does not
+            count: training would teach not to end answers otherwise.
+    """
+    cut = truncated and info["cut_vectors"] != ""
+    known = read_vectors(info["cut_vectors"] if cut else info["vectors"])
     vectors, mask, copies = (None, [False] * answers, None) if known is None else known
-    rates = float(info["parse_rate"]), float(info["read_rate"])
+    rates = float(info["parse_rate"]), float(info["read_rate"]) - cut / answers
     return Rollout(str(group), str(info["problem"]), float(info["score"]), vectors, mask, copies, *rates)
 
 
@@ -83,7 +92,7 @@ def read_rate(rollouts: Sequence[Rollout]) -> Mean:
 
 
 def rollout_metrics(reward: RewardScorer, rollouts: Sequence[Rollout], own: Mapping[str, Mean]) -> dict[str, float]:
-    """The metrics of a step, the method's own included, by the names that other engines log them under."""
+    """The metrics of a step, `own` included, by the names that other engines log them under."""
     batch = ScoredBatch(
         parsed=[["" if exists else None for exists in each.mask] for each in rollouts],
         strict=[[] for _ in rollouts],

@@ -9,13 +9,16 @@ the problem as texts, which those metrics ignore, for the plugin's trainer.
 verl has no unknown reward. For the plugin's trainer the score is then 0 and the vectors are null, and the rollout is
 left out of its group. Under a stock trainer an error is raised, and verl drops the rollout.
 
+Only the plugin's trainer knows which completions the token budget cut off, so `cut_vectors` has the vectors that count
+then: without the answer whose closing tag is missing. It is empty where they are the same.
+
 The plugin's trainer warns where no answer of the first batch could be read. A stock one knows nothing of answers: there
 each process warns by its own first completions.
 """
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +82,7 @@ class VerlReward:
         reading = scorer.grader.read(text, scorer.method.answers)
         answers, mask = reading.answers, answer_mask(reading.answers)
         (vectors_MD,) = scorer.grader.score([{"problem": problem}], [answers])
-        texts = {"problem": problem, "vectors": "null"}
+        texts = {"problem": problem, "vectors": "null", "cut_vectors": "" if reading.unclosed is None else "null"}
         rates = {"parse_rate": float(np.mean(reading.strict)), "read_rate": float(np.mean(mask))}
         numbers: dict[str, Any] = {"score": 0.0, "known": 0.0, **rates}
         if self.export.stock:
@@ -102,10 +105,12 @@ class VerlReward:
         }
         means = zip(scorer.objectives, vectors_MD.mean(axis=0).tolist(), strict=True) if scorer.objectives else ()
         numbers |= {f"objective/{name}": mean for name, mean in means}
-        rows = [row if real else None for row, real in zip(vectors_MD.tolist(), mask, strict=True)]
-        # Where no answer exists, the number of objectives must still be known.
-        vectors = {"rows": rows, "objectives": vectors_MD.shape[1], "copies": copies}
-        return {**numbers, **texts, "vectors": json.dumps(vectors)}
+        texts["vectors"] = written_vectors(vectors_MD, mask, copies)
+        if reading.unclosed is not None:
+            cut = reading.without_unclosed().answers
+            copies = None if copies is None else scorer.grader.copies(cut)
+            texts["cut_vectors"] = written_vectors(vectors_MD, answer_mask(cut), copies)
+        return {**numbers, **texts}
 
     def _check_first(self, scorer: RewardScorer, rate: float, text: str) -> None:
         """Warn where nearly no answer of the first completions could be read."""
@@ -125,6 +130,13 @@ class VerlReward:
                 scorer.grader.prepare()
                 self.scorers[split] = scorer
             return self.scorers[split]
+
+
+def written_vectors(vectors_MD: Floats, mask: Sequence[bool], copies: list[bool] | None) -> str:
+    """The vectors of a completion as text, for `read_vectors`."""
+    rows = [row if real else None for row, real in zip(vectors_MD.tolist(), mask, strict=True)]
+    # Where no answer exists, the number of objectives must still be known.
+    return json.dumps({"rows": rows, "objectives": vectors_MD.shape[1], "copies": copies})
 
 
 def read_vectors(text: str) -> tuple[Floats, list[bool], list[bool] | None] | None:

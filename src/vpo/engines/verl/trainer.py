@@ -16,6 +16,7 @@ from verl.workers.utils.padding import response_to_nested
 
 from vpo.engines.answer_tokens import TokenOwners
 from vpo.engines.caller import Caller
+from vpo.engines.metrics import mean
 from vpo.engines.verl.advantages import known_share, read_rate, read_rollout, rollout_metrics, rollout_result
 from vpo.engines.verl.compatibility import MODE
 from vpo.engines.verl.export import read_export
@@ -43,15 +44,21 @@ class VpoTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
         # Rows that only make the batch divisible are copies of the first, and no rollouts.
         indices = [index for index, tag in enumerate(batch.tags) if not tag.get("is_padding")]
         answers = self.reward.method.answers
-        rollouts = [read_rollout(uids[index], extras[index]["reward_extra_info"], answers) for index in indices]
+        responses = data["responses"].unbind()
+        longest = self.config.actor_rollout_ref.rollout.response_length
+        truncated = [len(responses[index]) >= longest for index in indices]
+        rollouts = [
+            read_rollout(uids[index], extras[index]["reward_extra_info"], answers, truncated=cut)
+            for index, cut in zip(indices, truncated, strict=True)
+        ]
         size = self.config.actor_rollout_ref.rollout.n
         result = rollout_result(self.reward, rollouts, size, self.global_steps - 1)
-        metrics.update(rollout_metrics(self.reward, rollouts, result.means))
+        own = {**result.means, "truncated": mean(truncated)}
+        metrics.update(rollout_metrics(self.reward, rollouts, own))
         steps = getattr(self, "total_training_steps", None)  # which verl sets when it loads the data
         caller = Caller(step=self.global_steps - 1, batches=steps)
         self.reward.check_known(known_share(rollouts), caller)
 
-        responses = data["responses"].unbind()
         unread = next((index for index, each in zip(indices, rollouts, strict=True) if each.read_rate < 1), None)
         text = None if unread is None else self.tokenizer.decode(responses[unread].tolist(), skip_special_tokens=True)
         self.reward.alarms.check_read_rate(read_rate(rollouts).value, len(rollouts), text)
