@@ -189,7 +189,7 @@ def test_reading_takes_linear_time(name):
     for piece in [*PIECES, *THOUGHTS]:
         hostile = piece * (40_000 // len(piece))
         for form in ("tags", "headings", "json"):
-            begin = time.perf_counter()
+            begin = time.process_time()
             in_form(TASKS[name], form).read(hostile, 3)
             in_form(TASKS[name], form).read(hostile, 1)
-            assert time.perf_counter() - begin < 3, (piece, form)
+            assert time.process_time() - begin < 3, (piece, form)

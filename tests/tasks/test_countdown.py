@@ -154,10 +154,10 @@ def hostile(count=500):
 def test_hostile_strings_neither_run_nor_hang_nor_score():
     strings = list(hostile())
     assert len(set(strings)) > 400
-    begin = time.perf_counter()
+    begin = time.process_time()
     scored = [text for text in strings if any(TASK.score(PROBLEM, text)) or TASK.normal_form(text) is not None]
     assert scored == []
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 @given(st.text(alphabet="0123456789+-*/()= ×１²e.^x", max_size=80))

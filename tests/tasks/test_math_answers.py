@@ -48,9 +48,9 @@ def test_one_box():
 
 
 def test_unclosed_boxes_take_linear_time():
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert boxes(r"\boxed{" * 100_000) == []
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 @pytest.mark.parametrize(

@@ -99,9 +99,9 @@ def test_truth_is_that_of_python(a, b, sign, error):
 
 @pytest.mark.parametrize("piece", ["1+", "(", "1=", "-", "1,111,", "<<", "1 a ", "%", "=", "\\", "1+1=2 ", "**", "9"])
 def test_long_texts_take_linear_time(piece):
-    begin = time.perf_counter()
+    begin = time.process_time()
     equations(piece * (50_000 // len(piece)))
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_expressions_have_bounds():
