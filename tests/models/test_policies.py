@@ -27,6 +27,7 @@ from vpo.tasks.answers import write
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.maze.generator import make_maze
 from vpo.util.errors import InputError
+from vpo.util.packages import install_command
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -194,7 +195,7 @@ def test_without_torch_the_extra_is_named(capsys, monkeypatch):
     array_api_compat.is_torch_array(np.zeros(1))  # its result is cached; it fails where torch is None
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["eval", "embedded", "--task", "maze"]) == 2
-    assert capsys.readouterr().err == "vpo: error: this command needs torch: pip install 'vpo[train]'\n"
+    assert capsys.readouterr().err == f"vpo: error: this command needs torch: {install_command('train')}\n"
 
 
 @pytest.mark.parametrize(

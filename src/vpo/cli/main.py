@@ -27,6 +27,7 @@ from vpo.cli import (
     warmup,
 )
 from vpo.util.errors import InputError
+from vpo.util.packages import install_command
 from vpo.util.processes import OtherProcessError, check_alone
 
 # In the order of `vpo --help`.
@@ -35,7 +36,7 @@ COMMANDS = (
     *(export, rewards, score, measure, diagnose, policy, doctor),
 )
 # Packages of the extra `train`.
-TRAIN = ("torch", "transformers", "tokenizers", "trl", "datasets", "accelerate", "peft")
+TRAIN = ("torch", "transformers", "tokenizers", "trl", "datasets", "accelerate", "peft", "tomli_w")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in TRAIN:
             raise
-        print(f"vpo: error: this command needs {error.name}: pip install 'vpo[train]'", file=sys.stderr)
+        print(f"vpo: error: this command needs {error.name}: {install_command('train')}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("vpo: interrupted", file=sys.stderr)

@@ -35,7 +35,10 @@ TRAIN = ["train", "maze", "--set", "size=7", "--problems", "40", "--engine", "ve
             "transformers must be >=5.5.3,!=5.6.0,<5.11 for vpo with verl, and python has 5.22.0",
         ),
         ({"TransferQueue": None}, "python has no TransferQueue, which verl's trainer needs: pip install"),
-        ({"vpo": None}, "python has no vpo, which verl loads the reward and the plugin from"),
+        (
+            {"vpo": None},
+            "python has no vpo, which verl loads the reward and plugin from: there, pip install --no-deps",
+        ),
     ],
 )
 def test_other_versions_are_refused(versions, message):

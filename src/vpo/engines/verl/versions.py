@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from vpo.util.errors import InputError
+from vpo.util.packages import install_command
 
 # The range of transformers is verl's own pin, which a later install may break.
 RANGES = {"verl": ">=0.9,<0.10", "transformers": ">=5.5.3,!=5.6.0,<5.11"}
@@ -29,4 +30,5 @@ def check_versions(versions: Mapping[str, str | None], python: str) -> None:
         if versions.get(package) is None:
             raise InputError(f"{python} has no {package}, which verl's trainer needs: pip install 'verl[verl-core]'")
     if versions.get("vpo") is None:
-        raise InputError(f"{python} has no vpo, which verl loads the reward and the plugin from: pip install vpo there")
+        command = install_command().replace("pip install", "pip install --no-deps")
+        raise InputError(f"{python} has no vpo, which verl loads the reward and plugin from: there, {command}")
