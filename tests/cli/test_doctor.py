@@ -1,13 +1,19 @@
 """`vpo doctor` says what is there, and how to get what is not."""
 
+import importlib.metadata
 import json
 import shutil
+import tomllib
 
 import pytest
+from packaging.requirements import Requirement
 
+from tests.launch import ROOT
+from vpo.cli.doctor import PACKAGES
 from vpo.cli.main import main
 from vpo.sandbox import ISOLATIONS, unavailable_reason
 from vpo.sandbox.inside import landlock
+from vpo.training.config import TRACKERS
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +32,42 @@ def findings(capsys):
 def test_what_is_there_has_its_version(capsys):
     _, seen = findings(capsys)
     assert seen["torch"]["there"]
-    assert seen["torch"]["detail"].endswith("for training")
+    version = importlib.metadata.version("torch")
+    assert seen["torch"]["detail"] == f"{version}, for everything that runs a model"
+
+
+def test_every_package_of_every_extra_is_listed():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    del extras["dev"]  # for those who work on vpo
+    requirements = {extra: {Requirement(each).name for each in some} for extra, some in extras.items()}
+    # transformers is a package of `train`; its own extra `serving` installs what is checked.
+    requirements["serve"] = {"fastapi"}
+    assert 'fastapi; extra == "serving"' in importlib.metadata.requires("transformers")
+    assert {extra: set(purposes) for extra, purposes in PACKAGES.items() if extra} == requirements
+    assert set(PACKAGES[""]) == {"vllm", *TRACKERS}
+
+
+def test_packages_have_the_command_that_installs_them(capsys, monkeypatch):
+    def version(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    monkeypatch.chdir(ROOT)
+    main(["doctor"])
+    lines = capsys.readouterr().out.splitlines()
+    for extra in ("train", "rewards", "verl"):  # once, also where several of its packages are missing
+        assert lines.count(f"{'':28}→ pip install -e '.[{extra}]'") == 1
+    assert lines[
+        lines.index("(none)   vllm          no   for fast sampling on a GPU, `--generator vllm`") + 1
+    ].endswith("→ pip install vllm")
+    _, seen = findings(capsys)
+    assert seen["accelerate"] == {
+        "area": "package",
+        "name": "accelerate",
+        "there": False,
+        "detail": "for devices, and training on several GPUs",
+        "remedy": "pip install -e '.[train]'",
+    }
 
 
 def test_isolation_is_there_where_a_program_ran_in_it(capsys):

@@ -8,16 +8,36 @@ from dataclasses import asdict, dataclass
 
 from vpo.cli.arguments import Commands, add_json
 from vpo.cli.output import as_json
+from vpo.util.packages import install_command
 
-# Package → what it is for, how to install it.
+# Extra of vpo → the packages that it installs → what each is for. Those of "" are installed by their own names.
 PACKAGES = {
-    "torch": ("training", "pip install 'vpo[train]'"),
-    "transformers": ("training", "pip install 'vpo[train]'"),
-    "trl": ("training", "pip install 'vpo[train]'"),
-    "datasets": ("training, data from a hub", "pip install 'vpo[train]'"),
-    "peft": ("training low-rank adapters", "pip install 'vpo[train]'"),
-    "vllm": ("fast generation on a GPU", "pip install vllm"),
-    "openevolve": ("vpo search --strategy openevolve", "pip install 'vpo[search]'"),
+    "train": {
+        "torch": "everything that runs a model",
+        "transformers": "loading models and sampling from them",
+        "trl": "the trainer of `vpo train`",
+        "datasets": "the trainer's data, and data from a hub",
+        "accelerate": "devices, and training on several GPUs",
+        "peft": "low-rank adapters, `--lora`",
+        "tomli-w": "the settings in a run folder",
+    },
+    "report": {"matplotlib": "the curves of `vpo compare`, pictures of mazes"},
+    "parquet": {"pyarrow": "pools and data in Parquet"},
+    "math": {"math-verify": "the tasks gsm8k and math"},
+    "rewards": {
+        "textstat": "rewards of readability",
+        "regex": "rewards by a pattern, within a time limit",
+        "openai": "an LLM judge, and `--endpoint`",
+    },
+    "search": {"openevolve": "`vpo search --strategy openevolve`"},
+    "serve": {"fastapi": "`vpo serve`"},  # one of those that the extra `serving` of transformers installs
+    "verl": {"verl": "`--engine verl`; in an environment of its own, since it needs an older transformers"},
+    "": {
+        "vllm": "fast sampling on a GPU, `--generator vllm`",
+        "tensorboard": "`--report-to tensorboard`",
+        "wandb": "`--report-to wandb`",
+        "trackio": "`--report-to trackio`",
+    },
 }
 
 
@@ -42,7 +62,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Check the sandboxes, the device and the packages; a program is run in each sandbox."""
-    return [*_isolations(), _device(), *map(_package, PACKAGES)]
+    return [*_isolations(), _device(), *_packages()]
 
 
 def can_sandbox(findings: list[Finding]) -> bool:
@@ -74,14 +94,18 @@ def _device() -> Finding:
     return Finding("device", "GPU", False, f"small models train on the CPU ({cores})")
 
 
-def _package(name: str) -> Finding:
+def _packages() -> list[Finding]:
     from importlib.metadata import PackageNotFoundError, version
 
-    purpose, remedy = PACKAGES[name]
-    try:
-        return Finding("package", name, True, f"{version(name)}, for {purpose}")
-    except PackageNotFoundError:
-        return Finding("package", name, False, f"for {purpose}", remedy)
+    findings = []
+    for extra, purposes in PACKAGES.items():
+        for name, purpose in purposes.items():
+            command = install_command(extra) if extra else f"pip install {name}"
+            try:
+                findings.append(Finding("package", name, True, f"{version(name)}, for {purpose}", command))
+            except PackageNotFoundError:
+                findings.append(Finding("package", name, False, f"for {purpose}", command))
+    return findings
 
 
 def add(commands: Commands) -> None:
@@ -90,7 +114,8 @@ def add(commands: Commands) -> None:
         "doctor",
         help="what this machine offers, and how to install the rest",
         description="Check the sandboxes for untrusted programs (a program is run in each), the device, and the "
-        "packages. The exit code is 1 where untrusted programs cannot be run.",
+        "optional packages, with the command that installs each. The exit code is 1 where untrusted programs cannot be "
+        "run.",
     )
     add_json(command)
     command.set_defaults(run=run)
@@ -102,11 +127,22 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(as_json([asdict(each) for each in findings]))
         return 0 if can_sandbox(findings) else 1
-    width = max(len(each.name) for each in findings)
-    for each in findings:
-        print(f"{each.area:8} {each.name:{width}}  {'yes' if each.there else 'no ':3}  {each.detail}")
-        if not each.there and each.remedy:
-            print(f"{'':8} {'':{width}}       → {each.remedy}")
+    _show([(each.area, each) for each in findings if each.area != "package"])
+    print(f"\noptional packages, by the extra that installs them: {install_command('EXTRA')}")
+    extras = {name: extra or "(none)" for extra, purposes in PACKAGES.items() for name in purposes}
+    _show([(extras[each.name], each) for each in findings if each.area == "package"])
     if not can_sandbox(findings):
         print("\nThe task `code` cannot run here: no sandbox works for its programs.")
     return 0 if can_sandbox(findings) else 1
+
+
+def _show(rows: list[tuple[str, Finding]]) -> None:
+    """Print findings under labels; a label, and the command for what is missing, once in a row."""
+    label_shown = remedy_shown = None
+    for label, each in rows:
+        shown = "" if label == label_shown else label
+        print(f"{shown:8} {each.name:12}  {'yes' if each.there else 'no':3}  {each.detail}")
+        if not each.there and each.remedy and each.remedy != remedy_shown:
+            print(f"{'':28}→ {each.remedy}")
+            remedy_shown = each.remedy
+        label_shown = label
