@@ -35,8 +35,11 @@ COMMANDS = (
     *(tasks, warmup, train, evaluate, compare, reproduce, search, serve),
     *(export, rewards, score, measure, diagnose, policy, doctor),
 )
-# Packages of the extra `train`.
-TRAIN = ("torch", "transformers", "tokenizers", "trl", "datasets", "accelerate", "peft", "tomli_w")
+# Packages of the extra `train`, and those that they install.
+TRAIN = (
+    *("torch", "transformers", "trl", "datasets", "accelerate", "peft", "tomli_w"),
+    *("tokenizers", "safetensors", "huggingface_hub", "packaging"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
