@@ -79,4 +79,4 @@ def test_a_job_that_fails_is_named_immediately_and_the_others_are_done(tmp_path,
     assert jobs[1].done
     first, second = capfd.readouterr().err.splitlines()
     assert "broken: failed: ValueError: this is broken" in first
-    assert second == f"{tmp_path / 'a'}: done"
+    assert second == f"{tmp_path / 'a'}: done, 2 of 2 runs"

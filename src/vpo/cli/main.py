@@ -26,6 +26,7 @@ from vpo.cli import (
     train,
     warmup,
 )
+from vpo.cli.imports import announced_imports
 from vpo.util.errors import InputError
 from vpo.util.packages import install_command
 from vpo.util.processes import OtherProcessError, check_alone
@@ -52,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.run is not train.run:
             check_alone("this command")
-        code: int = options.run(options)
+        with announced_imports():
+            code: int = options.run(options)
         sys.stdout.flush()
     except OtherProcessError:
         return 2  # that process prints the error

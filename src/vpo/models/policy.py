@@ -8,6 +8,7 @@ from typing import Any
 from vpo.models.model_files import check_model_files
 from vpo.util.errors import InputError, one_line
 from vpo.util.hub import loading_options
+from vpo.util.progress import waiting
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,10 @@ def load(path: str, *, precision: str | None = None) -> Policy:
     on_gpu = torch.cuda.is_available()
     precision = precision or ("bfloat16" if on_gpu else "float32")
     try:
-        model, loading = AutoModelForCausalLM.from_pretrained(
-            path, dtype=getattr(torch, precision), output_loading_info=True, **options
-        )
+        with waiting(f"loading {path}"):
+            model, loading = AutoModelForCausalLM.from_pretrained(
+                path, dtype=getattr(torch, precision), output_loading_info=True, **options
+            )
     except Exception as error:  # of the hub, of files, of Rust code that has no type for its errors
         raise _not_loaded(path, error) from None
     if missing := sorted(loading["missing_keys"]):  # transformers initialises them at random

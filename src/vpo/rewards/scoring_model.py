@@ -11,6 +11,7 @@ from vpo.util.batches import batches_by_length
 from vpo.util.errors import InputError, one_line
 from vpo.util.hub import loading_options
 from vpo.util.packages import check_installed
+from vpo.util.progress import waiting
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 HASH_ROWS = 4096  # rows of weights hashed at a time: torch copies them as int64
@@ -65,8 +66,9 @@ class ScoringModel:
         try:
             self.tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
             options |= {"dtype": getattr(torch, self.precision), "output_loading_info": True}
-            model, loading = getattr(transformers, auto_class).from_pretrained(path, **options)
-            self.model = model.eval().to(self.device)
+            with waiting(f"loading {path}"):
+                model, loading = getattr(transformers, auto_class).from_pretrained(path, **options)
+                self.model = model.eval().to(self.device)
         except Exception as error:  # of files, devices, truncated weights, code that comes with a model
             reason = one_line(f"{type(error).__name__}: {error}")
             raise InputError(f"{path}: the model cannot be loaded ({reason})") from None

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,12 +16,13 @@ from vpo.training.config import TrainConfig
 from vpo.training.runs import Run
 from vpo.util.files import append_rows, write_json
 from vpo.util.processes import barrier, gathered, is_main, together
+from vpo.util.progress import Pace, say
 
 BAR = "{desc} {n_fmt}/{total_fmt}, {remaining} left, {rate_fmt}{postfix}"
 STATE = "vpo_state.json"  # in a checkpoint
 # Shares of the answers, as they are shown → as they are logged.
 RATES = {"in form": "vpo/parse_rate", "read": "vpo/read_rate"}
-LINES = 10  # printed over a whole run where there is no terminal for a progress bar
+FIRST_LINES = 3  # steps that have a line each where there is no terminal for a progress bar; see `Pace`
 
 
 class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
@@ -45,11 +45,12 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is unt
         self.began = self.stop = False
         self.stalled: str | None = None
         self.bar: Any = None
+        self.pace = Pace()
         self.last_log = 0.0  # time of the last log of new rollouts
         self.status = ""
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Show the progress bar."""
+        """Show the progress bar, or say in a log what is trained."""
         self.began = True
         self.last_log = time.perf_counter()
         if not is_main():
@@ -58,6 +59,11 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is unt
 
         done = state.global_step
         self.bar = tqdm(total=self.config.steps, initial=done, desc=self.name, bar_format=BAR, disable=None)
+        self.pace = Pace(done, FIRST_LINES)
+        if self.bar.disable:
+            prompts, group = self.config.prompts_per_step, self.config.group
+            resumed = f", from step {done}" if done else ""
+            say(f"{self.name}: {self.config.steps} steps of {prompts} prompts × {group} completions{resumed}")
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
         """Write the metrics of a step, and show the most important ones."""
@@ -69,9 +75,9 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is unt
         if not self.bar.disable:
             self.bar.set_postfix_str(self.status, refresh=False)
             self.bar.update(state.global_step - self.bar.n)
-        elif state.global_step % max(1, self.config.steps // LINES) == 0:
-            step = f"{self.name}, step {state.global_step} of {self.config.steps}"
-            print(f"{step}: {self.status}", file=sys.stderr, flush=True)
+        elif self.pace.due(state.global_step, self.config.steps):
+            left = self.pace.left(state.global_step, self.config.steps)
+            say(f"{self.name}, step {state.global_step} of {self.config.steps}{left}: {self.status}")
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Save every `save_every` steps, and stop after a signal: only where no rollouts wait for further updates."""
@@ -123,24 +129,24 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is unt
         """Write the rollouts of a batch's first group, every `rollouts_every` steps; an observer of the reward."""
         if step % self.config.rollouts_every >= self.updates_per_generation or not is_main():
             return
-        append_rows(self.run.rollouts, [_rollout(step, index, rows, texts, batch) for index in batch.groups[0]])
+        append_rows(self.run.rollouts, [self._rollout(step, index, rows, texts, batch) for index in batch.groups[0]])
+
+    def _rollout(
+        self, step: int, index: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: ScoredBatch
+    ) -> dict[str, Any]:
+        vectors = batch.vectors[index]
+        return {
+            "step": step + 1,  # as in the metrics, where steps are counted from 1
+            "problem": rows[index].get("problem"),
+            "prompt": rows[index]["prompt"],
+            "completion": texts[index],
+            "answers": batch.parsed[index],
+            "objectives": list(self.objectives),  # of the columns of `vectors`; none where problems differ in them
+            "vectors": None if vectors is None else vectors.tolist(),
+            "reward": batch.rewards[index],
+        }
 
 
 def _json_value(value: Any) -> Any:
     """None for a number that JSON lacks, such as a non-finite gradient norm."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _rollout(
-    step: int, index: int, rows: Sequence[Mapping[str, Any]], texts: Sequence[str], batch: ScoredBatch
-) -> dict[str, Any]:
-    vectors = batch.vectors[index]
-    return {
-        "step": step + 1,  # as in the metrics, where steps are counted from 1
-        "problem": rows[index].get("problem"),
-        "prompt": rows[index]["prompt"],
-        "completion": texts[index],
-        "answers": batch.parsed[index],
-        "vectors": None if vectors is None else vectors.tolist(),
-        "reward": batch.rewards[index],
-    }

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vpo.util.errors import InputError
+from vpo.util.progress import Pace
 
 
 class Job(Protocol):
@@ -76,6 +77,7 @@ class JobPool:
         self._waiting: list[Job] = []
         self._running: dict[Any, _Running] = {}  # by the sentinel of the process
         self._bar: Any = None
+        self._ended_jobs, self._pace = 0, Pace()
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Run the jobs that are not done. One that fails is reported, and the others go on."""
@@ -84,6 +86,7 @@ class JobPool:
         self._count += len(jobs)
         self._waiting = sorted((job for job in jobs if not job.done), key=lambda job: job.length, reverse=True)
         done = len(jobs) - len(self._waiting)
+        self._ended_jobs, self._pace = done, Pace(done)
         with tqdm(total=len(jobs), initial=done, desc="runs", disable=None) as self._bar:
             try:
                 while self._waiting or self._running:
@@ -118,12 +121,15 @@ class JobPool:
             self._report(f"vpo: {job.folder}: the GPU is full; {self.parallel} in parallel from now on")
             return
         self._bar.update()
+        self._ended_jobs += 1
         if not job.done:
             reason = _failure(job, killed=(ended.process.exitcode or 0) < 0)
             self.failures.append(f"{job.folder}: {reason}")
             self._report(f"vpo: {job.folder}: failed: {reason}")
         elif self._bar.disable:  # no terminal, so no progress bar
-            self._report(f"{job.folder}: done")
+            total = int(self._bar.total)
+            left = self._pace.left(self._ended_jobs, total)
+            self._report(f"{job.folder}: done, {self._ended_jobs} of {total} runs{left}")
 
     def _report(self, line: str) -> None:
         self._bar.write(line, sys.stderr)

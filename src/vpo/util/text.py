@@ -19,3 +19,14 @@ def excerpt(text: str, longest: int = 400) -> str:
         half = longest // 2
         shown = f"{text[:half]} … {len(text) - 2 * half:,} characters … {text[-half:]}"
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in shown)
+
+
+def duration(seconds: float) -> str:
+    """A time span in the two units that matter, such as "45 s", "12 min", "3 h 20 min" or "2 d 5 h"."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours = round(seconds / 3600)
+    return f"{minutes // 60} h {minutes % 60:02} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
