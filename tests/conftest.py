@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from vpo.util import progress
+
 # The user's cache is neither read nor written, but for what takes long to make again.
 _caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 os.environ.setdefault("HF_HOME", str(_caches / "huggingface"))
@@ -25,6 +27,13 @@ settings.load_profile("vpo")
 
 # The background of a shell lets the tests, and what they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def no_feedback_on_slowness(monkeypatch):
+    """Whatever a loaded machine takes seconds for prints no more than on an idle one."""
+    monkeypatch.setattr(progress, "BAR_SECONDS", 1e6)
+    monkeypatch.setattr(progress, "WAIT_SECONDS", 1e6)
 
 
 @pytest.fixture

@@ -15,17 +15,17 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def parsers(command=None, name=""):
-    """Every command with its parser, commands of commands included."""
+    """Every command with its parser, those that only hold other commands included."""
     command = command or parser()
-    nested = [each for each in command._actions if isinstance(each, argparse._SubParsersAction)]
-    if name and (not nested or "run" in command._defaults):
+    if name:
         yield name, command
-    for each in nested:
-        for verb, child in each.choices.items():
-            yield from parsers(child, f"{name} {verb}".strip())
+    for each in command._actions:
+        if isinstance(each, argparse._SubParsersAction):
+            for verb, child in each.choices.items():
+                yield from parsers(child, f"{name} {verb}".strip())
 
 
-COMMANDS = dict(parsers())
+COMMANDS = {name: command for name, command in parsers() if "run" in command._defaults}
 
 
 def options():
@@ -39,8 +39,9 @@ def options():
 
 
 def test_all_commands_are_walked():
-    expected = ["tasks", "tasks show", "tasks validate", "warmup", "train", "eval", "compare", "reproduce", "search"]
-    expected += ["serve", "export verl", "rewards", "score", "measure", "diagnose", "policy build", "doctor"]
+    expected = ["tasks", "tasks show", "tasks validate", "eval", "train", "compare", "search", "warmup"]
+    expected += ["reproduce", "policy build", "export verl", "serve", "score", "measure", "diagnose", "rewards"]
+    expected += ["doctor"]
     assert list(COMMANDS) == expected
 
 
@@ -79,6 +80,36 @@ def test_every_command_but_serve_prints_json():
 def test_every_option_has_a_help_text():
     for actions in options().values():
         assert all(action.help for action in actions.values())
+
+
+def examples(command):
+    """The commands that a help text shows."""
+    return re.findall(r"^  (vpo [^\n]*)$", command.format_help(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", dict(parsers()))
+def test_every_help_text_has_examples_as_they_are_typed_which_parse(name):
+    lines = examples(dict(parsers())[name])
+    assert any(line.startswith(f"vpo {name}") for line in lines)
+    for line in lines:
+        parser().parse_args(shlex.split(line, comments=True)[1:])
+
+
+def test_every_command_is_in_a_group_of_the_help_text():
+    text = parser().format_help()
+    names = [name for name in dict(parsers()) if " " not in name]
+    assert re.findall(r"^  ([a-z]+)  +[a-z]", text.partition("from a task to answers:")[2], re.MULTILINE) == names
+    assert "usage: vpo [-h] [--version] COMMAND ..." in text
+    assert COMMANDS["tasks show"].format_usage().startswith("usage: vpo tasks show [-h]")
+
+
+def test_vpo_alone_shows_the_way_in_commands_that_parse(capsys):
+    assert main([]) == 0
+    lines = re.findall(r"^  (vpo .*)$", capsys.readouterr().out, re.MULTILINE)
+    ways = [shlex.split(line, comments=True)[1:] for line in lines]
+    assert [each[0] for each in ways] == ["tasks", "eval", "train", "eval", "compare", "search"]
+    for each in ways:
+        parser().parse_args(each)
 
 
 def documented():

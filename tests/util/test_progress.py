@@ -10,6 +10,9 @@ from vpo.util.progress import Pace, ProgressLines, progress_bar, waiting
 from vpo.util.text import duration
 
 
+SECONDS = {name: getattr(progress, name) for name in ("BAR_SECONDS", "WAIT_SECONDS")}  # which all tests change
+
+
 class Clock:
     """A clock that tests set, and the timers that wait for it."""
 
@@ -46,6 +49,8 @@ def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(progress, "time", clock)
     monkeypatch.setattr(progress, "later", clock.later)
+    for name, value in SECONDS.items():
+        monkeypatch.setattr(progress, name, value)
     return clock
 
 

@@ -21,6 +21,22 @@ POOLS = (
 )
 
 
+class HelpFormatter(argparse.HelpFormatter):
+    """Wraps the paragraphs of descriptions and epilogs, and leaves indented lines, such as examples, as typed."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(
+            part if "\n  " in part else super(HelpFormatter, self)._fill_text(part, width, indent)
+            for part in text.split("\n\n")
+        )
+
+
+def add_examples(command: argparse.ArgumentParser, *examples: str) -> None:
+    """Add commands that can be typed to the end of a command's help; text after # explains one."""
+    text = "\n  ".join(["examples:", *examples])
+    command.epilog = f"{command.epilog}\n\n{text}" if command.epilog else text
+
+
 def add_model(
     command: argparse.ArgumentParser, help: str = "a run, a model folder, a name on the Hugging Face hub"
 ) -> None:

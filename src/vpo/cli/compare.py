@@ -4,7 +4,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from vpo.cli.arguments import Commands, add_json, add_k, add_out, add_target, target_of
+from vpo.cli.arguments import Commands, add_examples, add_json, add_k, add_out, add_target, target_of
 from vpo.cli.output import as_json, plain
 
 PAGE, DATA, TEXT = "report.html", "comparison.json", "comparison.txt"
@@ -25,6 +25,11 @@ def add(commands: Commands) -> None:
     add_out(command, "folder for the table, the curves and the page", default="comparison")
     add_target(command, "the target that the runs or pools state")
     add_json(command)
+    add_examples(
+        command,
+        "vpo compare runs/maze-embedded runs/maze-vpo",
+        "vpo compare runs/maze-grpo runs/maze-vpo --k 1,3,10 --out comparison",
+    )
     command.set_defaults(run=run)
 
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from vpo.cli.arguments import POOLS, Commands, add_json, add_target, target_of
+from vpo.cli.arguments import POOLS, Commands, add_examples, add_json, add_target, target_of
 from vpo.cli.fields import names
 from vpo.cli.output import as_json, plain
 from vpo.evaluation.agreement import SAME
@@ -57,6 +57,12 @@ def add(commands: Commands) -> None:
         help="with --group-by: the columns that are ratings (default: all in column `scores`)",
     )
     add_json(diagnose)
+    add_examples(
+        diagnose,
+        "vpo diagnose pool.jsonl",
+        "vpo diagnose ratings.jsonl --group-by prompt --objectives helpful,brief,honest",
+        "vpo diagnose pool.jsonl --drop lava --merge gold,diamond",
+    )
     diagnose.set_defaults(run=run)
 
 

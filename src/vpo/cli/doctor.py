@@ -6,7 +6,7 @@ import os
 import platform
 from dataclasses import asdict, dataclass
 
-from vpo.cli.arguments import Commands, add_json
+from vpo.cli.arguments import Commands, add_examples, add_json
 from vpo.cli.output import as_json
 from vpo.util.packages import install_command
 
@@ -118,6 +118,7 @@ def add(commands: Commands) -> None:
         "run.",
     )
     add_json(command)
+    add_examples(command, "vpo doctor")
     command.set_defaults(run=run)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from vpo.cli.arguments import (
     Commands,
+    add_examples,
     add_json,
     add_model,
     add_out,
@@ -43,6 +44,12 @@ def add(commands: Commands) -> None:
     )
     add_target(command, "as the model was trained; else the task's")
     add_json(command)
+    add_examples(
+        command,
+        "vpo eval embedded --task maze                 # before training, into runs/maze-embedded",
+        "vpo eval runs/maze-vpo",
+        "vpo eval Qwen/Qwen3-1.7B --task gsm8k --data hub --problems 100 --pool 30 --answers 3",
+    )
     command.set_defaults(run=run)
 
 

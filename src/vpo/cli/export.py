@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from vpo.cli.arguments import (
     Commands,
+    add_examples,
     add_json,
     add_method_settings,
     add_out,
@@ -32,6 +33,7 @@ def add(commands: Commands) -> None:
         help="write a task's prompts and rewards for another trainer",
         description="Write the files that a trainer on another machine needs. `vpo train --engine verl` includes this.",
     )
+    add_examples(command, "vpo export verl maze --out verl-data")
     trainers = command.add_subparsers(title="trainers", required=True, metavar="TRAINER")
     verl = trainers.add_parser(
         "verl",
@@ -55,6 +57,11 @@ def add(commands: Commands) -> None:
     )
     add_target(verl, "the task's")
     add_json(verl)
+    add_examples(
+        verl,
+        "vpo export verl maze --method vpo --out verl-data",
+        "vpo export verl gsm8k --data hub --test-split test --test-problems 100 --out verl-data",
+    )
     verl.set_defaults(run=run)
 
 

@@ -26,16 +26,28 @@ from vpo.cli import (
     train,
     warmup,
 )
+from vpo.cli.arguments import HelpFormatter
 from vpo.cli.imports import announced_imports
 from vpo.util.errors import InputError
 from vpo.util.packages import install_command
 from vpo.util.processes import OtherProcessError, check_alone
 
-# In the order of `vpo --help`.
-COMMANDS = (
-    *(tasks, warmup, train, evaluate, compare, reproduce, search, serve),
-    *(export, rewards, score, measure, diagnose, policy, doctor),
+# What `vpo` prints: the way from a task to answers, with commands that work in this order.
+JOURNEY = (
+    ("vpo tasks", "the tasks, and what each one scores"),
+    ("vpo eval embedded --task maze", "how good a model is before training"),
+    ("vpo train maze", "train it"),
+    ("vpo eval runs/maze-vpo", "how good it is after training"),
+    ("vpo compare runs/maze-embedded runs/maze-vpo", "both side by side: a table and a page"),
+    ("vpo search runs/maze-vpo --target gold=1", "spend a budget on it, for a goal chosen afterwards"),
 )
+# In the order of `vpo --help`.
+GROUPS = {
+    "from a task to answers": (tasks, evaluate, train, compare, search),
+    "more on training": (warmup, reproduce, policy, export, serve),
+    "answers that you have": (score, measure, diagnose, rewards),
+    "this machine": (doctor,),
+}
 # Packages of the extra `train`, and those that they install.
 TRAIN = (
     *("torch", "transformers", "trl", "datasets", "accelerate", "peft", "tomli_w"),
@@ -48,6 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # show characters that the terminal lacks by their numbers
             stream.reconfigure(errors="backslashreplace")
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments:
+        print(journey())
+        return 0
     options = parser().parse_args(arguments)
     warnings.formatwarning = _formatted
     try:
@@ -95,17 +111,40 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         """As `argparse.ArgumentParser`."""
-        super().__init__(**settings, allow_abbrev=False)
+        super().__init__(**settings, allow_abbrev=False, formatter_class=HelpFormatter)
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the parser of all commands."""
     vpo = Parser(
         prog="vpo",
+        usage="vpo [-h] [--version] COMMAND ...",
         description="Vector Policy Optimization: train language models to write sets of different good answers.",
     )
     vpo.add_argument("--version", action="version", version=f"vpo {__version__}")
-    commands = vpo.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        command.add(commands)
+    # argparse would list all commands in one group.
+    commands = vpo.add_subparsers(prog="vpo", required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+    parts = []
+    for title, modules in GROUPS.items():
+        before = len(commands.choices)
+        for module in modules:
+            module.add(commands)
+        added = list(commands._get_subactions())[before:]  # the names with their help texts
+        parts.append("\n".join([f"{title}:", *(f"  {each.dest:10} {each.help}" for each in added)]))
+    parts.append("`vpo COMMAND --help` explains a command, with examples.")
+    vpo.epilog = "\n\n".join(parts)
     return vpo
+
+
+def journey() -> str:
+    """The way from a task to answers, a command a line."""
+    width = max(len(command) for command, _ in JOURNEY)
+    return "\n".join(
+        [
+            "vpo trains language models to write sets of different good answers. In this order:",
+            "",
+            *(f"  {command:{width}}  # {meaning}" for command, meaning in JOURNEY),
+            "",
+            "`vpo --help` lists all commands, and `vpo COMMAND --help` explains one.",
+        ]
+    )

@@ -2,7 +2,7 @@
 
 import argparse
 
-from vpo.cli.arguments import POOLS, Commands, add_json, add_k, add_target, target_of
+from vpo.cli.arguments import POOLS, Commands, add_examples, add_json, add_k, add_target, target_of
 from vpo.cli.output import as_json, plain
 
 
@@ -20,6 +20,11 @@ def add(commands: Commands) -> None:
     add_k(measure)
     add_target(measure, "the target that the pools state; else equal weights")
     add_json(measure)
+    add_examples(
+        measure,
+        "vpo measure pool.jsonl",
+        "vpo measure base.parquet trained.parquet --k 1,3,10 --target gold=1,diamond=3",
+    )
     measure.set_defaults(run=run)
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from vpo.cli.arguments import Commands, add_json, add_out
+from vpo.cli.arguments import Commands, add_examples, add_json, add_out
 from vpo.cli.fields import add_fields, given_fields
 from vpo.cli.output import as_json
 from vpo.models.build_config import BuildConfig
@@ -16,6 +16,7 @@ def add(commands: Commands) -> None:
         help="build the small policy of a task from scratch",
         description="Small policies, as they come with vpo.",
     )
+    add_examples(policy, "vpo policy build maze --size 7 --out policy")
     verbs = policy.add_subparsers(title="commands", required=True, metavar="COMMAND")
     build = verbs.add_parser(
         "build",
@@ -27,6 +28,7 @@ def add(commands: Commands) -> None:
     add_out(build, "a new folder for the policy")
     add_fields(build, BuildConfig, ("size", "mazes", "steps", "batch", "seed", "goals", "width"))
     add_json(build)
+    add_examples(build, "vpo policy build maze --size 7 --mazes 2000 --steps 200 --out policy")
     build.set_defaults(run=run)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vpo.cli.arguments import (
     Commands,
+    add_examples,
     add_jobs,
     add_json,
     add_out,
@@ -67,6 +68,12 @@ def add(commands: Commands) -> None:
     warmup = ("single_steps", "set_steps", "set_problems", "warmup_learning_rate")
     add_fields(language, LanguageStart, ("max_tokens", "micro_batch", *warmup))
     add_json(command)
+    add_examples(
+        command,
+        "vpo reproduce maze --small                    # a few minutes on a CPU, to try it",
+        "vpo reproduce maze --jobs 4",
+        "vpo reproduce toolrl --model MODEL --data rlla_4k/ --methods grpo,vpo --seeds 3",
+    )
     command.set_defaults(run=run)
 
 

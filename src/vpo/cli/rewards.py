@@ -4,7 +4,7 @@ import argparse
 import warnings
 from typing import Any
 
-from vpo.cli.arguments import ROWS, Commands, add_json
+from vpo.cli.arguments import ROWS, Commands, add_examples, add_json
 from vpo.cli.output import as_json, plain, print_warning
 
 
@@ -21,6 +21,11 @@ def add(commands: Commands) -> None:
     command.add_argument("rewards", metavar="REWARDS", help="TOML file of rewards, see docs/rewards.md")
     command.add_argument("answers", metavar="ANSWERS", help=f"file of answers, {ROWS}")
     add_json(command)
+    add_examples(
+        command,
+        "vpo rewards rewards.toml answers.jsonl",
+        "vpo rewards rewards.toml answers.parquet --json",
+    )
     command.set_defaults(run=run)
 
 

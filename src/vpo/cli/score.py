@@ -7,6 +7,7 @@ from vpo.cli.arguments import (
     ROWS,
     Commands,
     add_answers,
+    add_examples,
     add_json,
     add_out,
     add_split,
@@ -35,6 +36,11 @@ def add(commands: Commands) -> None:
     add_answers(score)
     add_out(score, f"the pool to write, {ROWS}", shown="COMPLETIONS with .pool.jsonl")
     add_json(score)
+    add_examples(
+        score,
+        "vpo score completions.jsonl --task maze --answers 3",
+        "vpo score completions.jsonl --task math --data math/ --out pool.parquet",
+    )
     score.set_defaults(run=run)
 
 

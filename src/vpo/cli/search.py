@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vpo.cli.arguments import (
     Commands,
+    add_examples,
     add_jobs,
     add_json,
     add_out,
@@ -84,6 +85,12 @@ def add(commands: Commands) -> None:
     add_fields(sampling, SearchConfig, ("batch", "thinking", "seed"))
     add_fields(sampling, SearchConfig, ("generator", "endpoint", "processes", "limit"))
     add_json(command)
+    add_examples(
+        command,
+        "vpo search runs/maze-vpo --target gold=1,diamond=3 --iterations 20",
+        "vpo search runs/maze-vpo --strategy evolve --goal 'gold>=0.5,avoid_lava>=1' --problems 20",
+        "vpo search MODEL --task maze --endpoint http://127.0.0.1:8000/v1 --budget answers=100",
+    )
     command.set_defaults(run=run)
 
 

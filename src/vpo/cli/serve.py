@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vpo.cli.arguments import (
     Commands,
+    add_examples,
     add_model,
     add_task_option,
     add_task_settings,
@@ -39,6 +40,11 @@ def add(commands: Commands) -> None:
         "--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)"
     )
     command.add_argument("--port", type=int, default=8000, metavar="N", help="port to listen on (default: 8000)")
+    add_examples(
+        command,
+        "vpo serve runs/maze-vpo",
+        "vpo serve runs/toolrl-vpo --generator vllm --port 8001",
+    )
     command.set_defaults(run=run)
 
 

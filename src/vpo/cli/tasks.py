@@ -6,6 +6,7 @@ import sys
 from vpo.cli.arguments import (
     Commands,
     add_answers,
+    add_examples,
     add_json,
     add_split,
     add_target,
@@ -29,6 +30,13 @@ def add(commands: Commands) -> None:
     tasks.set_defaults(run=run)
     add_task_file(tasks)
     add_json(tasks)
+    add_examples(
+        tasks,
+        "vpo tasks",
+        "vpo tasks show maze --answers 3",
+        "vpo tasks validate maze",
+        "vpo tasks --task-file my_task.py   # with a task of your own",
+    )
     verbs = tasks.add_subparsers(title="commands", metavar="COMMAND")
 
     showing = verbs.add_parser(
@@ -47,6 +55,12 @@ def add(commands: Commands) -> None:
     add_target(showing, "the prompt states no weighting")
     showing.add_argument("--picture", metavar="FILE", help="draw the problem into a .png or .svg file")
     add_json(showing, nested=True)
+    add_examples(
+        showing,
+        "vpo tasks show maze",
+        "vpo tasks show maze --set size=7 --index 4 --answers 3 --picture maze.png",
+        "vpo tasks show gsm8k --data hub --split test",
+    )
     showing.set_defaults(run=show)
 
     grading = verbs.add_parser(
@@ -59,6 +73,12 @@ def add(commands: Commands) -> None:
     add_task_settings(grading)
     add_split(grading)
     add_json(grading, nested=True)
+    add_examples(
+        grading,
+        "vpo tasks validate maze",
+        "vpo tasks validate math --data math/ --split test",
+        "vpo tasks validate --task-file my_task.py",
+    )
     grading.set_defaults(run=validate)
 
 

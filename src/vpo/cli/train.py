@@ -7,6 +7,7 @@ from vpo.cli.arguments import (
     ROWS,
     Commands,
     add_assignments,
+    add_examples,
     add_json,
     add_method_settings,
     add_out,
@@ -82,6 +83,14 @@ def add(commands: Commands) -> None:
         help="with --engine verl: write and check what verl needs, then stop",
     )
     add_json(command)
+    add_examples(
+        command,
+        "vpo train maze                                            # the policy that ships with vpo, on a CPU",
+        "vpo train maze --method vpo_marginal --steps 200 --seed 1 --out runs/mine",
+        "vpo train toolrl --model Qwen/Qwen3-1.7B --data rlla_4k/ --lora 16",
+        "vpo train chat --model MODEL --prompts prompts.jsonl --rewards rewards.toml",
+        "vpo train --resume runs/maze-vpo",
+    )
     command.set_defaults(run=run)
 
 

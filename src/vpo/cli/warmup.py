@@ -5,6 +5,7 @@ import math
 
 from vpo.cli.arguments import (
     Commands,
+    add_examples,
     add_json,
     add_model,
     add_out,
@@ -38,6 +39,12 @@ def add(commands: Commands) -> None:
     add_out(command, "a new folder for the model")
     add_fields(command, WarmupConfig, FIELDS)
     add_json(command)
+    add_examples(
+        command,
+        "vpo warmup HuggingFaceTB/SmolLM2-135M-Instruct --task maze --out warm",
+        "vpo warmup MODEL --task toolrl --data rlla_4k/ --source own --out warm",
+        "vpo train maze --model warm   # then train the result",
+    )
     command.set_defaults(run=run)
 
 
