@@ -39,7 +39,7 @@ def options():
 
 
 def test_all_commands_are_walked():
-    expected = ["tasks", "tasks show", "tasks validate", "eval", "train", "compare", "search", "warmup"]
+    expected = ["tasks", "tasks show", "tasks validate", "eval", "train", "watch", "compare", "search", "warmup"]
     expected += ["reproduce", "policy build", "export verl", "serve", "score", "measure", "diagnose", "rewards"]
     expected += ["doctor"]
     assert list(COMMANDS) == expected

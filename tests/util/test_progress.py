@@ -9,7 +9,6 @@ from vpo.util import progress
 from vpo.util.progress import Pace, ProgressLines, progress_bar, waiting
 from vpo.util.text import duration
 
-
 SECONDS = {name: getattr(progress, name) for name in ("BAR_SECONDS", "WAIT_SECONDS")}  # which all tests change
 
 

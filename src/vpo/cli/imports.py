@@ -22,6 +22,7 @@ def announced_imports() -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
+        finder.over = True
         if finder.timer:
             finder.timer.cancel()
 
@@ -31,6 +32,7 @@ class _HeavyImports(MetaPathFinder):
 
     def __init__(self) -> None:
         self.timer: Timer | None = None
+        self.over = False
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -45,5 +47,5 @@ class _HeavyImports(MetaPathFinder):
     def _say(self, name: str) -> None:
         if name in sys.modules:
             progress.say(f"vpo: importing {name} …")
-        else:  # it is still searched for, or somebody only looked whether it is installed
+        elif not self.over:  # it is still searched for, or somebody only looked whether it is installed
             self._wait(name)

@@ -25,6 +25,7 @@ from vpo.cli import (
     tasks,
     train,
     warmup,
+    watch,
 )
 from vpo.cli.arguments import HelpFormatter
 from vpo.cli.imports import announced_imports
@@ -36,14 +37,14 @@ from vpo.util.processes import OtherProcessError, check_alone
 JOURNEY = (
     ("vpo tasks", "the tasks, and what each one scores"),
     ("vpo eval embedded --task maze", "how good a model is before training"),
-    ("vpo train maze", "train it"),
+    ("vpo train maze", "train it; look on with: vpo watch runs/maze-vpo"),
     ("vpo eval runs/maze-vpo", "how good it is after training"),
     ("vpo compare runs/maze-embedded runs/maze-vpo", "both side by side: a table and a page"),
     ("vpo search runs/maze-vpo --target gold=1", "spend a budget on it, for a goal chosen afterwards"),
 )
 # In the order of `vpo --help`.
 GROUPS = {
-    "from a task to answers": (tasks, evaluate, train, compare, search),
+    "from a task to answers": (tasks, evaluate, train, watch, compare, search),
     "more on training": (warmup, reproduce, policy, export, serve),
     "answers that you have": (score, measure, diagnose, rewards),
     "this machine": (doctor,),

@@ -1,0 +1,171 @@
+"""The state of a run while it is trained, read from its folder, and a page that shows it."""
+
+import base64
+import hashlib
+import html
+import json
+import shlex
+import time
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from vpo.models.run_folder import CONFIG, METRICS, RunFolder
+from vpo.report.watch_curves import StepTable, number
+from vpo.report.watch_logs import LogTail
+from vpo.training.runs import Run
+from vpo.util.errors import InputError
+from vpo.util.files import is_locked, storable
+
+ROLLOUTS = 16  # shown
+LONGEST = 20_000  # characters of a text that is shown
+ROLLOUT_BYTES = 8 * 2**20  # of the log of rollouts that are read at once
+QUIET = 60.0  # seconds without a step, or five steps, after which a run that nobody here has locked counts as stopped
+
+
+class RunWatch:
+    """A run folder that is being written. `state` reads what is new."""
+
+    def __init__(self, folder: Path) -> None:
+        """Set the folder; raises where it is none of a run."""
+        if not folder.exists():
+            raise InputError(f"no such run: {folder}")
+        if not any((folder / name).is_file() for name in (CONFIG, METRICS)):
+            raise InputError(f"{folder} is not the folder of a run: it has neither {CONFIG} nor {METRICS}")
+        self.run = Run(folder)
+        self.settings: Mapping[str, Any] = RunFolder(folder).settings() if (folder / CONFIG).is_file() else {}
+        self.metrics, self.rollouts = LogTail(self.run.metrics), LogTail(self.run.rollouts, ROLLOUT_BYTES)
+        self.steps = StepTable()
+        self.newest: list[dict[str, Any]] = []
+        self.locked = False  # whether it ever was
+
+    def state(self) -> dict[str, Any]:
+        """The state of the run now, as JSON-like data."""
+        self._read()
+        notes, told = self._notes()
+        status, text = self._status(notes)
+        step, steps, seconds = self.steps.last, self.settings.get("steps"), self.steps.seconds()
+        rollouts = self.settings.get("prompts_per_step", 0) * self.settings.get("group", 0)
+        return {
+            "name": self.run.folder.absolute().name,
+            "subtitle": self._subtitle(),
+            "status": status,
+            "status_text": text,
+            "step": step,
+            "steps": steps,
+            "seconds_per_step": seconds,
+            "seconds_left": seconds * (steps - step) if status == "training" and seconds and steps else None,
+            "tokens_per_second": self.steps.tokens_per_second(rollouts),
+            "written": self.metrics.written,
+            "resumed": len(notes.get("resumed", [])),
+            "began": notes.get("began"),
+            "ended": notes.get("ended"),
+            "command": notes.get("command"),
+            "panels": self.steps.panels(),
+            "rollouts": [_shown(row) for row in self.newest],
+            "notes": [*told, *self._damage()],
+        }
+
+    def _read(self) -> None:
+        anew, rows = self.metrics.read()
+        if anew:
+            self.steps = StepTable()
+        for row in rows:
+            # verl's logger of files has the metrics in a table of their own.
+            self.steps.add({**row, **row["data"]} if isinstance(row.get("data"), dict) else row)
+        anew, rows = self.rollouts.read()
+        if anew:
+            self.newest = []
+        for row in rows:
+            if self.newest and self.newest[-1]["step"] != row["step"]:
+                self.newest = []
+            if len(self.newest) < ROLLOUTS:
+                self.newest.append(row)
+
+    def _notes(self) -> tuple[dict[str, Any], list[str]]:
+        """What `run.json` says, and a note where it cannot be read."""
+        try:
+            return self.run.notes(), []
+        except InputError as error:  # a view of a damaged run is better than none
+            return {}, [str(error)]
+
+    def _damage(self) -> list[str]:
+        logs = [log for log in (self.metrics, self.rollouts) if log.damaged]
+        return [f"{log.path.name}: {log.damaged} damaged lines are skipped" for log in logs]
+
+    def _status(self, notes: Mapping[str, Any]) -> tuple[str, str]:
+        if not self.run.folder.exists():
+            return "gone", "The folder was removed: a run that fails before its first step leaves none."
+        if self.run.finished or notes.get("code") == 0:
+            return "finished", f"Next: vpo eval {shlex.quote(str(self.run.folder))}"
+        if is_locked(self.run.folder):
+            self.locked = True
+            return ("training", "") if self.steps.last else ("starting", "The first step is not done yet.")
+        quiet = max(QUIET, 5 * (self.steps.seconds() or 0))
+        written = max(filter(None, (self.metrics.written, self.rollouts.written)), default=0.0)
+        if not self.locked and time.time() - written < quiet:  # it may be trained on another machine
+            return ("training", "") if self.steps.last else ("starting", "The first step is not done yet.")
+        resume = f"vpo train --resume {shlex.quote(str(self.run.folder))}"
+        ended = f"verl ended with code {notes['code']}" if notes.get("code") else "No process trains this run"
+        return "stopped", f"{ended}; continue with: {resume}"
+
+    def _subtitle(self) -> str:
+        names = [self.settings.get(name) for name in ("task", "method", "model")]
+        return ", ".join(str(name) for name in names if name)
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A rollout as it is shown: texts shortened, and of any log that has the names, whatever it has under them."""
+    prompt, problem = row.get("prompt"), row.get("problem")
+    return {
+        "step": row["step"],
+        "problem": None if problem is None else _text(problem),
+        "prompt": [_turn(each) for each in (prompt if isinstance(prompt, list) else [prompt])],
+        "completion": _text(row.get("completion")),
+        "answers": [None if each is None else _text(each) for each in _list(row.get("answers"))],
+        "objectives": [_text(each) for each in _list(row.get("objectives"))],
+        "vectors": [[number(each) for each in _list(vector)] for vector in _list(row.get("vectors"))],
+        "reward": number(row.get("reward")),
+    }
+
+
+def _turn(turn: Any) -> dict[str, str]:
+    named = turn if isinstance(turn, dict) else {"content": turn}
+    return {"role": _text(named.get("role")), "content": _text(named.get("content"))}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+    more = len(text) - LONGEST
+    return text if more <= 0 else f"{text[:LONGEST]} … and {more:,} more characters"
+
+
+def state_json(state: Mapping[str, Any]) -> str:
+    """The state as JSON that can stand inside a script: "<" is written by its number."""
+    return json.dumps(state).replace("<", "\\u003c")
+
+
+def page(state: Mapping[str, Any], *, live: bool) -> str:
+    """The page with a state inside; a live one asks its server for the next states."""
+    parts = {
+        name: (files("vpo.report") / f"watch.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")
+    }
+    return Template(parts["html"]).substitute(
+        title=html.escape(storable(str(state["name"]))),
+        style=parts["css"],
+        script=parts["js"],
+        data=state_json({**state, "live": live}),
+        policy=f"default-src 'none'; connect-src 'self'; style-src {_hash(parts['css'])}; "
+        f"script-src {_hash(parts['js'])}",
+    )
+
+
+def _hash(text: str) -> str:
+    """The source of a script or style that the page may use: whatever else gets into it does not run."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
