@@ -9,12 +9,13 @@ from typing import Any
 
 from vpo.models.generate import render_prompts
 from vpo.models.policy import Policy
-from vpo.rewards.scoring_model import weights_hash
 from vpo.tasks import Message
 
 
 def sampled_with(policy: Policy, prompts: Sequence[Sequence[Message]], *, thinking: bool) -> dict[str, str]:
     """Of a policy and its prompts, as the tokens that the policy reads."""
+    from vpo.rewards.scoring_model import weights_hash  # the package takes a tenth of a second to import
+
     texts = render_prompts(policy.tokenizer, prompts, None, thinking=thinking)
     tokens = policy.tokenizer(texts, add_special_tokens=False)["input_ids"]
     return {
