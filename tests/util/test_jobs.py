@@ -77,6 +77,7 @@ def test_a_job_that_fails_is_named_immediately_and_the_others_are_done(tmp_path,
     ):
         run_jobs(jobs, parallel=1)
     assert jobs[1].done
-    first, second = capfd.readouterr().err.splitlines()
+    begin, first, second = capfd.readouterr().err.splitlines()
+    assert begin == "0 of 2 runs done; 1 at a time, each with a log beside it"
     assert "broken: failed: ValueError: this is broken" in first
     assert second == f"{tmp_path / 'a'}: done, 2 of 2 runs"

@@ -19,6 +19,7 @@ from vpo.models.model_files import check_model_files
 from vpo.models.policy import load_tokenizer
 from vpo.util.errors import InputError
 from vpo.util.packages import check_installed
+from vpo.util.progress import waiting
 from vpo.util.stored import read_object
 from vpo.util.supervised import start
 
@@ -50,7 +51,9 @@ def serve(located: LocatedModel, name: str, generator: str, host: str, port: int
         process = None
         try:
             process = start(_command(generator, name, host, port), cwd=Path(parent), env=_environment())
-            if _is_up(process, host, port):
+            with waiting(f"{generator} is loading {name}"):
+                up = _is_up(process, host, port)
+            if up:
                 ready()
             return process.wait()
         except KeyboardInterrupt:

@@ -22,6 +22,7 @@ from vpo.training.verl_overrides import check_engine, overrides
 from vpo.util import supervised
 from vpo.util.errors import InputError
 from vpo.util.files import write_text
+from vpo.util.progress import waiting
 from vpo.util.records import command_line, now
 
 DATA, COMMAND, MODULE = "verl", "command.sh", "verl.trainer.main_ppo"
@@ -144,7 +145,8 @@ def _python_path(python: str | None) -> str:
 
 
 def _versions(python: str) -> dict[str, str | None]:
-    process = subprocess.run([python, "-c", PROBE], capture_output=True, text=True)
+    with waiting(f"looking for verl in {python}"):
+        process = subprocess.run([python, "-c", PROBE], capture_output=True, text=True)
     try:
         versions: dict[str, str | None] = json.loads(process.stdout)
     except ValueError:
@@ -155,7 +157,8 @@ def _versions(python: str) -> dict[str, str | None]:
 def _check(run: Run, python: str, settings: Sequence[str], *, machine: bool) -> dict[str, Any]:
     """Run `vpo.engines.verl.check` in verl's Python; the facts that it prints."""
     command = [python, "-m", "vpo.engines.verl.check", *(["--machine"] if machine else []), "--", *settings]
-    process = subprocess.run(command, capture_output=True, text=True, cwd=run.folder)
+    with waiting("checking the settings with verl"):
+        process = subprocess.run(command, capture_output=True, text=True, cwd=run.folder)
     last = _last_line(process.stderr)
     if process.returncode == 2 and last.startswith("vpo: error: "):
         raise InputError(last.removeprefix("vpo: error: "))

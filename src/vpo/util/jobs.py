@@ -88,6 +88,8 @@ class JobPool:
         done = len(jobs) - len(self._waiting)
         self._ended_jobs, self._pace = done, Pace(done)
         with tqdm(total=len(jobs), initial=done, desc="runs", disable=None) as self._bar:
+            if self._bar.disable and self._waiting:
+                self._report(f"{done} of {len(jobs)} runs done; {self.parallel} at a time, each with a log beside it")
             try:
                 while self._waiting or self._running:
                     self._start_waiting()
