@@ -118,11 +118,12 @@ def test_damaged_lines_are_skipped_and_counted(folder):
     (folder / "metrics.jsonl").write_bytes(
         b'{"step": 1, "loss": 1}\n{"step"\n[1]\n\n{"loss": 2}\n\xff\xfe\n{"step": 2, "loss": NaN, "reward": "x"}\n'
     )
+    write(folder / "metrics.jsonl", f'{{"step": 1{"0" * 400}}}\n{{"step": 3, "loss": 1{"0" * 400}, "entropy": true}}\n')
     (folder / "run.json").write_text('{"command": "vpo train maze"}')
     state = RunWatch(folder).state()
-    assert state["step"] == 2
+    assert state["step"] == 3
     assert curve(state, "loss") == {"loss": ([1], [1])}
-    assert state["notes"] == ["metrics.jsonl: 5 damaged lines are skipped"]
+    assert state["notes"] == ["metrics.jsonl: 6 damaged lines are skipped"]
 
 
 def test_a_run_from_its_start_to_its_end(folder):

@@ -26,10 +26,15 @@ QUIET = 60.0  # seconds without a step, or five steps, after which a run that no
 
 
 class RunWatch:
-    """A run folder that is being written. `state` reads what is new."""
+    """A run folder that is being written. `state` reads what is new.
+
+    Attributes:
+        newest: the rollouts of the newest step.
+        locked: whether a process of this machine was ever seen to train the run.
+    """
 
     def __init__(self, folder: Path) -> None:
-        """Set the folder; raises where it is none of a run."""
+        """Set the folder; raises where it is not the folder of a run."""
         if not folder.exists():
             raise InputError(f"no such run: {folder}")
         if not any((folder / name).is_file() for name in (CONFIG, METRICS)):
@@ -39,7 +44,7 @@ class RunWatch:
         self.metrics, self.rollouts = LogTail(self.run.metrics), LogTail(self.run.rollouts, ROLLOUT_BYTES)
         self.steps = StepTable()
         self.newest: list[dict[str, Any]] = []
-        self.locked = False  # whether it ever was
+        self.locked = False
 
     def state(self) -> dict[str, Any]:
         """The state of the run now, as JSON-like data."""
@@ -74,7 +79,7 @@ class RunWatch:
             self.steps = StepTable()
         for row in rows:
             # verl's logger of files has the metrics in a table of their own.
-            self.steps.add({**row, **row["data"]} if isinstance(row.get("data"), dict) else row)
+            self.steps.add({**row["data"], "step": row["step"]} if isinstance(row.get("data"), dict) else row)
         anew, rows = self.rollouts.read()
         if anew:
             self.newest = []

@@ -1,6 +1,7 @@
 """The metrics of a run, step by step, as curves and as speed."""
 
 import math
+import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -102,5 +103,6 @@ class StepTable:
 
 def number(value: Any) -> float | None:
     """A finite number; None for anything else."""
-    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if known else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > sys.float_info.max:
+        return None
+    return float(value) if math.isfinite(value) else None

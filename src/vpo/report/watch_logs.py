@@ -64,9 +64,10 @@ class LogTail:
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
-    """The row of a line; None for one that is not an object with a step."""
+    """The row of a line; None for one that is not an object with the number of a step."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return row if isinstance(row, dict) and isinstance(row.get("step"), int) else None
+    step = row.get("step") if isinstance(row, dict) else None
+    return row if isinstance(step, int) and 0 <= step < 2**53 else None
