@@ -45,7 +45,9 @@ class _HeavyImports(MetaPathFinder):
         self.timer = progress.later(progress.WAIT_SECONDS, lambda: self._say(name))
 
     def _say(self, name: str) -> None:
+        if self.over:  # the block ended while this was about to be called
+            return
         if name in sys.modules:
             progress.say(f"vpo: importing {name} …")
-        elif not self.over:  # it is still searched for, or somebody only looked whether it is installed
+        else:  # it is still searched for, or somebody only looked whether it is installed
             self._wait(name)
