@@ -8,8 +8,8 @@ import numpy as np
 from vpo.core.intervals import Interval
 from vpo.evaluation.budgets import fit_budgets, shared_problems
 from vpo.evaluation.intervals import intervals
-from vpo.evaluation.measure import mean_table, measure_pool, oracle_shares
-from vpo.evaluation.metrics import Budget, Metric
+from vpo.evaluation.measure import MetricTable, mean_table, measure_pool, oracle_shares
+from vpo.evaluation.metrics import BEST, Budget, Metric
 from vpo.evaluation.notes import comparison_notes
 from vpo.evaluation.pools import Pool, ProblemPool
 from vpo.util.errors import InputError
@@ -44,6 +44,7 @@ class Comparison:
         pairs: the groups, by their indices, that are compared: up to three each with each, more with the first.
         rows: of the table.
         notes: what the reader should know: what was left out, and why.
+        best: for each group, best@k of every problem, from which `vpo.evaluation.verdict` compares any two groups.
     """
 
     groups: tuple[tuple[Pool, ...], ...]
@@ -52,6 +53,7 @@ class Comparison:
     pairs: tuple[tuple[int, int], ...]
     rows: tuple[MetricRow, ...]
     notes: tuple[str, ...]
+    best: tuple[MetricTable, ...]
 
     @property
     def pools(self) -> tuple[Pool, ...]:
@@ -123,7 +125,8 @@ def compare_groups(
         for metric in metrics
     ]
     notes = comparison_notes(pools, names, budgets, ks)
-    return Comparison(tuple(map(tuple, groups)), tuple(names), target, pairs, tuple(rows), tuple(notes))
+    best = [{metric: column_P for metric, column_P in table.items() if metric.name == BEST} for table in tables]
+    return Comparison(tuple(map(tuple, groups)), tuple(names), target, pairs, tuple(rows), tuple(notes), tuple(best))
 
 
 def _bounds(metrics: Iterable[Metric], problems: Sequence[ProblemPool]) -> dict[Metric, tuple[float, float]]:
