@@ -141,7 +141,8 @@ def test_what_cannot_be_read_is_named_and_nothing_is_left_out(runs, tmp_path, ca
     (broken / FACTS).write_text("{")
     (tmp_path / "pool.parquet").write_bytes(b"PAR1")
     wrong = {
-        str(half): f"{half}: the run is not finished: resume it with `vpo train --resume {half}`",
+        str(half): f"{half}: the run is not finished: follow it with `vpo watch {half}`, or resume it with "
+        f"`vpo train --resume {half}`",
         str(broken): f"{broken / FACTS}: the file is not JSON",
         "nowhere": "no such run, folder or pool: nowhere",
         str(tmp_path / "pool.parquet"): f"{tmp_path / 'pool.parquet'}:1: the Parquet file is broken",

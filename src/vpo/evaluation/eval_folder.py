@@ -79,7 +79,10 @@ def read_evaluation(path: str | Path) -> Evaluation:
     if not path.is_dir():
         raise InputError(f"no such run, folder or pool: {path}")
     if is_run(path) and not RunFolder(path).finished:
-        raise InputError(f"{path}: the run is not finished: resume it with `vpo train --resume {path}`")
+        raise InputError(
+            f"{path}: the run is not finished: follow it with `vpo watch {path}`, or resume it with "
+            f"`vpo train --resume {path}`"
+        )
     if not (path / FACTS).is_file():
         if command := EvalLog(path).command():
             raise InputError(f"{path}: the evaluation is not finished: continue it with `{command}`")
