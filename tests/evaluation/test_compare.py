@@ -1,6 +1,7 @@
 """Evaluations of runs, compared: the table, the oracle, the curves."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,37 @@ def test_runs_are_compared(runs, tmp_path, capsys):
     data = json.loads(capsys.readouterr().out)
     assert data["pairs"] == [[1, 0]]
     assert data == json.loads((out / "comparison.json").read_text())
+
+
+def test_without_matplotlib_the_table_and_the_page_are_there(runs, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *more: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    out = tmp_path / "out"
+    assert main(["compare", *runs, "--out", str(out)]) == 0
+    output = capsys.readouterr().out
+    assert "best@k, by answers" in output
+    last = output.splitlines()[-1]
+    assert last.startswith(
+        f"the page: {out}/report.html; no PNG and SVG: a picture of the curves needs the package matp"
+    )
+    assert sorted(path.name for path in out.iterdir()) == ["comparison.json", "comparison.txt", "report.html"]
+    assert main(["compare", *runs, "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pictures"] == []
+
+
+def test_the_verdict_comes_first(runs, tmp_path, capsys):
+    base = make_evaluation(tmp_path / "base", 7, 3)
+    out = tmp_path / "out"
+    assert main(["compare", *runs, base, "--out", str(out)]) == 0
+    first, blank, *_ = capsys.readouterr().out.splitlines()
+    assert first.endswith("5 problems, k = 1, 3, 5, 6 sampled answers, 95% intervals.")
+    assert "base (untrained)" in first
+    assert blank == ""
+    assert (out / "comparison.txt").read_text().startswith(f"{first}\n")
+    assert main(["compare", *runs, base, "--out", str(out), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (next(iter(data)), data["verdict"]) == ("verdict", first)
+    assert json.dumps(first)[1:-1] in (out / "report.html").read_text()
 
 
 def test_three_runs_are_compared_each_with_each(runs, tmp_path, capsys):

@@ -1,27 +1,22 @@
 """The page, opened in a headless browser: what is drawn is what was measured, and nothing goes wrong."""
 
-import html
 import json
 import re
-import shutil
-import subprocess
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from tests.evaluation.test_compare import make_evaluation
+from tests.report.browser import needs_browser, opened, page_json
 from vpo.evaluation.compare import compare_groups
 from vpo.evaluation.eval_folder import read_evaluation
 from vpo.evaluation.pools import ProblemPool
 from vpo.report.curves import curves_of
-from vpo.report.gallery import answers_of
+from vpo.report.gallery import sets_of
 from vpo.report.page import write_page
-from vpo.report.page_data import page_data, positions_of, training_curves
+from vpo.report.page_data import page_data, positions_of, trade_off, training_curves
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 TARGET = {"completion": 0.25, "gold": 0.25, "diamond": 0.25, "avoid_lava": 0.25}
-needs_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine")
 
 
 @pytest.fixture(scope="module")
@@ -38,60 +33,15 @@ def made(tmp_path_factory):
     evaluations = [[read_evaluation(folder / "grpo")], [read_evaluation(folder / f"vpo-{seed}") for seed in (0, 1)]]
     comparison = compare_groups([[each.pool for each in group] for group in evaluations], target=TARGET)
     data = page_data(
-        comparison, curves_of(comparison), evaluations, ["grpo", "</script><b>vpo"], "A <title>", "vpo compare grpo vpo"
+        comparison,
+        evaluations,
+        ["grpo", "</script><b>vpo"],
+        "vpo compare grpo vpo",
+        verdict="Level <i>everywhere</i>.",
+        title="A <title>",
     )
     write_page(folder / "report.html", data)
     return folder / "report.html", comparison, data
-
-
-class PageParser(HTMLParser):
-    """Collects the points of each plot, by its label, and the cells of tables."""
-
-    def __init__(self):
-        super().__init__()
-        self.plot, self.run, self.points, self.cells, self.lines = None, None, {}, 0, []
-
-    def handle_starttag(self, tag, attributes):
-        values = dict(attributes)
-        if tag == "svg":
-            self.plot = values.get("aria-label")
-        if tag == "g" and "data-run" in values:
-            self.run = int(values["data-run"])
-        if tag == "circle":
-            point = tuple(float(values[f"data-{name}"] or "nan") for name in ("x", "y", "low", "high"))
-            self.points.setdefault((self.plot, self.run), []).append(point)
-        self.cells += tag == "td"
-        if tag == "svg" and (self.plot or "").startswith("maze "):
-            self.lines.append(0)
-        if tag == "polyline" and (self.plot or "").startswith("maze "):
-            self.lines[-1] += 1
-
-
-def opened(page, width):
-    """Open a page in a frame: the parsed page with the width that it takes, and what its console logs."""
-    # A headless window is at least 500 wide, a frame has the width that it is set to.
-    frame = f'<iframe width="{width}" height="900" srcdoc="{html.escape(page.read_text())}"></iframe>'
-    look = """<script>addEventListener("load", () => {
-        const inner = document.querySelector("iframe").contentDocument;
-        document.body.dataset.width = inner.documentElement.scrollWidth;
-        const slider = inner.querySelector("#gallery input");
-        if (slider) {
-          slider.value = slider.max;
-          slider.dispatchEvent(new Event("input"));
-        }
-        document.body.append(inner.body);
-    })</script>"""
-    outer = page.with_name(f"opened-{width}.html")
-    outer.write_text(f'<!doctype html><meta charset="utf-8"><body>{frame}{look}</body>')
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]
-    command += [f"--user-data-dir={page.parent / 'profile'}", "--window-size=1400,2000", "--virtual-time-budget=2000"]
-    done = subprocess.run(
-        [*command, "--dump-dom", outer.as_uri()], capture_output=True, text=True, check=True, timeout=120
-    )
-    parsed = PageParser()
-    parsed.feed(done.stdout.split("</iframe>")[-1])
-    (parsed.width,) = re.findall(r'data-width="(\d+)"', done.stdout)
-    return parsed, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
 def best_mean(comparison, group, pair, mix):
@@ -110,7 +60,7 @@ def test_the_page_opens_without_an_error_and_draws_what_was_measured(made, width
     page, comparison, data = made
     parsed, console = opened(page, width)
     assert console == []
-    assert int(parsed.width) <= width  # nothing to scroll aside for
+    assert parsed.seen["width"] <= width  # nothing to scroll aside for
     for run, curves in enumerate(curves_of(comparison)):
         for curve in curves:
             expected = list(zip(curve.budgets, curve.mean, curve.low, curve.high, strict=True))
@@ -125,12 +75,68 @@ def test_the_page_opens_without_an_error_and_draws_what_was_measured(made, width
     assert parsed.cells > len(comparison.rows) * 4
 
 
+@needs_browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_reader_finds_the_verdict_the_contents_and_the_numbers(made, width):
+    page, comparison, data = made
+    seen = opened(page, width)[0].seen
+    assert seen["verdict"] == "Level <i>everywhere</i>."
+    assert "taskmaze (size=7)" in seen["facts"]
+    assert "problems5, split test" in seen["facts"]
+    assert seen["sections"] == seen["links"] == seen["anchors"]
+    assert seen["sections"][:2] == ["best", "gallery"]
+    assert seen["made"] == 2  # at the foot, and in the link to it
+    assert seen["legend"]  # at the end of the page, too
+    assert len(set(seen["ticks"])) == 1  # one range for answers, generations and tokens
+    (best, *_, last) = comparison.at_every_k("best@k", "answers")
+    for row, said in ((best, seen["first"]), (last, seen["last"]), (last, seen["hovered"])):
+        assert said.splitlines()[0] == f"{row.metric.k} answers"
+        for run, value in enumerate(row.values):
+            line = f"{data['runs'][run]['name']} {value.mean:.3f} [{value.low:.3f}, {value.high:.3f}]"
+            assert line in said
+    assert seen["escaped"] == ""
+    assert seen["hidden"] == "none"
+    assert "grpo" in seen["first"]
+    assert "grpo" not in seen["without"]
+
+
+@needs_browser
+def test_crossings_are_marked_and_training_is_smoothed(made, tmp_path):
+    data = json.loads(json.dumps(made[2]))
+    rising = {"by": "answers", "budgets": [1, 2, 3, 4], "low": [None] * 4, "high": [None] * 4}
+    means = ([0.5, 0.5, 0.5, 0.5], [0.3, 0.4, 0.6, 0.7])
+    levels = ([0.5, 0.5, 0.5, 0.5], [0.5, 0.501, 0.499, 0.5001])  # within the width of a line
+    for mean, level, run in zip(means, levels, data["runs"], strict=True):
+        run["curves"] = [{**rising, "mean": mean}, {**rising, "by": "tokens", "mean": level}]
+        run["training"] = {"step": list(range(9)), "entropy": [float(step % 2) for step in range(9)]}
+    write_page(tmp_path / "page.html", data)
+    seen = opened(tmp_path / "page.html", 1280)[0].seen
+    assert seen["crossings"] == ["grpo and </script><b>vpo cross between 2 and 3 answers"]
+    assert seen["smooth"] == 2
+
+
+def test_the_page_of_one_run_has_a_head_and_no_cost(tmp_path):
+    evaluation = read_evaluation(make_evaluation(tmp_path / "vpo", 1, 3, model="org/model"))
+    data = page_data(compare_groups([[evaluation.pool]]), [[evaluation]], ["vpo"], "vpo compare vpo")
+    assert data["title"] == "maze: vpo"
+    facts = dict(data["facts"])
+    assert facts.pop("date").startswith("20")
+    assert facts == {
+        "task": "maze (size=7)",
+        "model": "org/model",
+        "problems": "5, split test",
+        "answers": "6 a problem, 3 a generation",
+        "target": "all objectives alike",
+    }
+    assert [card["title"] for card in data["cards"]] == ["no training"]  # its answers took tokens
+    assert data["cards"][0]["items"] == [["sampled tokens", "305"], ["tokens an answer", "10.2"]]
+
+
 def test_the_page_needs_nothing_else_and_carries_its_data(made):
     page, _, data = made
     text = page.read_text()
     assert not re.search(r"(src|href)=|@import|https?://(?!www\.w3\.org)", text)
-    embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL).group(1)
-    assert json.loads(embedded) == json.loads(json.dumps(data))
+    assert page_json(page) == json.loads(json.dumps(data))
     assert "<title>A &lt;title&gt;</title>" in text
     assert "vpo eval vpo-1" in data["commands"]
 
@@ -159,9 +165,16 @@ def test_positions_share_a_tie():
 def test_scores_stand_under_their_own_objective_in_whatever_order_a_pool_has_them():
     problem = pool_of(("lava", "gold"), [[0.1, 0.9]], (1,))
     assert positions_of([problem], ("gold", "lava"), None)[0]["mean"] == [0.9, 0.1]
-    (answer,) = answers_of(problem, ("gold", "lava"), {"gold": 1.0}, None)
+    ((answer,),) = sets_of(problem, ("gold", "lava"), {"gold": 1.0}, None)
     assert answer["scores"] == [0.9, 0.1]
     assert answer["value"] == 0.9
+
+
+def test_the_front_that_is_shown_first_has_a_trade_off():
+    points = {"objectives": ["a", "b"], "runs": [[[1.0, 1.0]] * 3, [[0.2, 0.1]] * 3]}  # far apart, each one point
+    line = {"objectives": ["a", "c"], "runs": [[[0.4, 0.5], [0.5, 0.4]], [[0.4, 0.4]] * 2]}
+    assert trade_off(points) == 0
+    assert trade_off(line) == pytest.approx(0.01)
 
 
 def test_a_loss_that_ran_away_leaves_a_gap(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from tests.report.test_page import needs_browser, opened
+from tests.report.browser import needs_browser, opened
 from vpo.cli.main import main
 from vpo.search.result import families_of, read_result
 
@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
 def test_the_page_draws_what_was_solved_and_the_family(folder, width):
     page, console = opened(folder / "report.html", width)
     assert console == []
-    assert int(page.width) <= width
+    assert page.seen["width"] <= width
     for run, name in enumerate(("embedded-evolve", "embedded-best_of_n")):
         result = read_result(folder / name)
         for unit in ("iterations", "answers", "generations", "tokens"):

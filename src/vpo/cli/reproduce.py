@@ -80,13 +80,13 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Reproduce, and print the table and where the page is."""
     from vpo.evaluation.comparison_text import comparison_data, comparison_text
-    from vpo.report.curves import curves_of
+    from vpo.evaluation.verdict import verdict
     from vpo.report.markdown import markdown
     from vpo.report.page import write_page
     from vpo.report.page_data import page_data
     from vpo.report.page_tables import costs_of, rate_table, seed_table
     from vpo.training.costs import cost_text
-    from vpo.training.reproduce import RESULTS, reproduce
+    from vpo.training.reproduce import BASES, RESULTS, reproduce
     from vpo.util.files import write_json, write_text
     from vpo.util.outputs import check_folder
     from vpo.util.records import command_line
@@ -102,14 +102,17 @@ def run(options: argparse.Namespace) -> int:
     jobs = (8 if on_gpu else 1) if options.jobs is None else options.jobs
     comparison, evaluations, results = reproduce(plan, folder, jobs)
     costs = costs_of(evaluations, results["names"])
+    names = results["names"]
+    said = verdict(comparison, names, {index for index, name in enumerate(names) if name in BASES})
     data = {
+        "verdict": said,
         **results,
         **comparison_data(comparison),
         "costs": {name: each and asdict(each) for name, each in costs.items()},
     }
     write_json(folder / RESULTS, data)
     title = f"{plan.start.title}: every method, {plan.seeds} seeds, {plan.evaluations} pools of each"
-    page = page_data(comparison, curves_of(comparison), evaluations, results["names"], title, command_line())
+    page = page_data(comparison, evaluations, names, command_line(), verdict=said, title=title)
     page["tables"].append(seed_table(results["seeds"], plan.evaluations))
     if plan.chooses_rates:
         page["tables"].append(rate_table(results["rates"]))
@@ -118,9 +121,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(as_json(data))
     else:
-        text = comparison_text(comparison, brief=True, names=results["names"])
+        text = comparison_text(comparison, brief=True, names=names)
         made = f"the page: {folder}/report.html; its tables: {folder}/tables.md; every number: {folder}/results.json"
-        print(plain(f"{text}\n\n{cost_text(costs)}\n\n{made}"))
+        print(plain(f"{said}\n\n{text}\n\n{cost_text(costs)}\n\n{made}"))
     return 0
 
 

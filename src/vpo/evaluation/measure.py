@@ -40,9 +40,9 @@ def measure_pool(
     def measure(problems: Sequence[ProblemPool]) -> MetricTable:
         scores_Pn = _weighted(problems, target)
         table = _at_budgets(BEST, scores_Pn, problems, budgets)
-        solved = [problem.solved_n for problem in problems if problem.solved_n is not None]
-        if len(solved) == len(problems):
-            table |= _at_budgets(PASS, np.stack(solved).astype(np.float64), problems, budgets)
+        solved_Pn = _solved(problems)
+        if solved_Pn is not None:
+            table |= _at_budgets(PASS, solved_Pn, problems, budgets)
         if pool.set_size is not None:
             scores_PNM = scores_Pn.reshape(len(problems), -1, pool.set_size)
             table |= {Metric(FIRST): first(scores_PNM), Metric(SET): best_of_set(scores_PNM)}
@@ -51,9 +51,16 @@ def measure_pool(
     return _gather(pool, names, measure)
 
 
-def measure_best(pool: Pool, names: Sequence[str], target: Mapping[str, float] | None, budgets: Budgets) -> MetricTable:
-    """best@k alone, for curves."""
-    return _gather(pool, names, lambda problems: _at_budgets(BEST, _weighted(problems, target), problems, budgets))
+def measure_at_budgets(
+    name: str, pool: Pool, names: Sequence[str], target: Mapping[str, float] | None, budgets: Budgets
+) -> MetricTable:
+    """best@k or pass@k alone, for curves; nothing for pass@k of a pool that does not say what is solved."""
+
+    def measure(problems: Sequence[ProblemPool]) -> MetricTable:
+        scores_Pn = _weighted(problems, target) if name == BEST else _solved(problems)
+        return {} if scores_Pn is None else _at_budgets(name, scores_Pn, problems, budgets)
+
+    return _gather(pool, names, measure)
 
 
 def oracle_shares(table: MetricTable, oracle_P: Floats) -> MetricTable:
@@ -93,6 +100,12 @@ def _weighted(problems: Sequence[ProblemPool], target: Mapping[str, float] | Non
     scores_PnD = np.stack([problem.scores_nD for problem in problems])
     scores_Pn: Floats = np.einsum("pnd,pd->pn", scores_PnD, np.stack(weights))
     return scores_Pn
+
+
+def _solved(problems: Sequence[ProblemPool]) -> Floats | None:
+    """1 for every answer that solves its problem, else 0, (P, n); None where that is not known."""
+    solved = [problem.solved_n for problem in problems if problem.solved_n is not None]
+    return np.stack(solved).astype(np.float64) if len(solved) == len(problems) else None
 
 
 def _at_budgets(name: str, scores_Pn: Floats, problems: Sequence[ProblemPool], budgets: Budgets) -> MetricTable:

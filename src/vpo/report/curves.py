@@ -1,4 +1,4 @@
-"""best@k curves with their bands, by answers, by generations and by tokens."""
+"""best@k and pass@k curves with their bands, by answers, by generations and by tokens."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Any
 from vpo.evaluation.budgets import Budgets, fewest_answers, fewest_generations, has_tokens, spaced, token_range
 from vpo.evaluation.compare import Comparison
 from vpo.evaluation.intervals import intervals
-from vpo.evaluation.measure import mean_table, measure_best
-from vpo.evaluation.metrics import Budget
+from vpo.evaluation.measure import mean_table, measure_at_budgets
+from vpo.evaluation.metrics import BEST, Budget
 from vpo.evaluation.pools import Pool
 from vpo.util.files import replacing
 from vpo.util.packages import require
@@ -19,7 +19,7 @@ POINTS = 40  # of a curve, at most
 
 @dataclass(frozen=True)
 class Curve:
-    """best@k of one group of pools by one kind of budget: the mean over problems, and its 95% interval."""
+    """best@k or pass@k of one group of pools by one kind of budget: the mean over problems, and its 95% interval."""
 
     by: Budget
     budgets: tuple[int, ...]
@@ -28,20 +28,25 @@ class Curve:
     high: tuple[float | None, ...]
 
 
-def curves_of(comparison: Comparison) -> list[list[Curve]]:
-    """The curves of each group of a comparison, over the problems that all pools share."""
-    return [_curves(group, comparison.problems, comparison.target) for group in comparison.groups]
+def curves_of(comparison: Comparison, name: str = BEST) -> list[list[Curve]]:
+    """The curves of each group of a comparison, over the problems that all pools share.
+
+    Args:
+        comparison: of the pools.
+        name: of the metric, BEST or PASS; a group whose pools do not say what is solved has no curves of pass@k.
+    """
+    return [_curves(group, comparison.problems, comparison.target, name) for group in comparison.groups]
 
 
-def _curves(group: Sequence[Pool], names: Sequence[str], target: Mapping[str, float] | None) -> list[Curve]:
+def _curves(group: Sequence[Pool], names: Sequence[str], target: Mapping[str, float] | None, name: str) -> list[Curve]:
     """The curves of one group of pools, each up to the last of their own answers."""
-    problems = [pool.problems[name] for pool in group for name in names]
+    problems = [pool.problems[each] for pool in group for each in names]
     budgets = Budgets(
         answers=_steps(fewest_answers(problems)),
         generations=_steps(fewest_generations(problems)),
         tokens=spaced(*token_range(problems), POINTS) if has_tokens(problems) else (),
     )
-    table = mean_table([measure_best(pool, names, target, budgets) for pool in group])
+    table = mean_table([measure_at_budgets(name, pool, names, target, budgets) for pool in group])
     values = intervals(table, dict.fromkeys(table, (0.0, 1.0)))
     curves = []
     for by in Budget:

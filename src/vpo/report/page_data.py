@@ -1,4 +1,4 @@
-"""The data of the page of a comparison: curves, fronts, positions, training, a gallery, tables."""
+"""The data of the page of a comparison: head, curves, gallery, fronts, positions, cost, training, tables."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,48 +12,63 @@ import numpy as np
 from vpo.core.targets import weights_for
 from vpo.core.types import Floats
 from vpo.evaluation.compare import Comparison
-from vpo.evaluation.comparison_text import target_text
 from vpo.evaluation.eval_folder import Evaluation
+from vpo.evaluation.metrics import PASS
 from vpo.evaluation.pools import ProblemPool
-from vpo.report.curves import Curve
+from vpo.evaluation.untrained import untrained_groups
+from vpo.report.curves import curves_of
 from vpo.report.gallery import gallery_of
+from vpo.report.page_cost import cost_cards
+from vpo.report.page_head import page_facts, page_title
 from vpo.report.page_tables import comparison_tables, cost_table, costs_of
 from vpo.training.runs import Run, has_log
 
 MIXES = np.linspace(0.02, 0.98, 25)  # of two objectives; not 0 and 1, where the other one would not break ties
-STEPS_SHOWN = 100
+SEEN = 0.005  # a smaller difference of scores is not seen on a plot
+STEPS_SHOWN = 200
 
 
 def page_data(
     comparison: Comparison,
-    curves: Sequence[Sequence[Curve]],
     evaluations: Sequence[Sequence[Evaluation]],
     names: Sequence[str],
-    title: str,
     command: str,
+    *,
+    verdict: str = "",
+    title: str | None = None,
+    oracle: float | None = None,
 ) -> dict[str, Any]:
     """The data of the page, as JSON.
 
     Args:
         comparison: of groups of pools.
-        curves: its best@k curves, from `curves_of`.
         evaluations: of the same pools, in the same order.
         names: of the groups.
-        title: of the page.
         command: that makes the page.
+        verdict: the sentences that stand first, from `vpo.evaluation.verdict`.
+        title: of the page; by default the task and the names.
+        oracle: the best possible score, averaged over the problems, where it is known.
     """
     objectives = comparison.pools[0].objectives or ()
     flat = [each for group in evaluations for each in group]
     pools = [[pool.problems[name] for pool in group for name in comparison.problems] for group in comparison.groups]
     fronts = [_front(pair, pools) for pair in combinations(objectives, 2)]
+    trade_offs = [trade_off(front) for front in fronts]
+    best, passed = curves_of(comparison), curves_of(comparison, PASS)
+    costs = costs_of(evaluations, names)
+    untrained = untrained_groups(evaluations, names)
     return {
-        "title": title,
-        "summary": f"{len(comparison.problems)} problems; target: {target_text(comparison.target)}",
+        "title": title or page_title(evaluations, names),
+        "verdict": verdict,
+        "facts": page_facts(comparison, evaluations),
         "objectives": list(objectives),
+        "oracle": oracle,
         "runs": [
             {
                 "name": name,
-                "curves": [asdict(curve) for curve in curves[run]],
+                "untrained": run in untrained,
+                "curves": [asdict(curve) for curve in best[run]],
+                "passes": [asdict(curve) for curve in passed[run]],
                 "positions": positions_of(pools[run], objectives, comparison.target) if objectives else [],
                 "training": training_curves([each.folder for each in evaluations[run] if each.folder]),
             }
@@ -61,12 +76,13 @@ def page_data(
         ],
         "search": None,
         "fronts": fronts,
-        "first_front": _widest(fronts),
-        "gallery": gallery_of(comparison, [group[0] for group in evaluations], objectives) if objectives else [],
-        "tables": [*comparison_tables(comparison, names), *cost_table(costs_of(evaluations, names))],
+        "first_front": int(np.argmax(trade_offs)) if fronts else 0,
+        "trade_off": max(trade_offs, default=0.0) > 0,
+        "gallery": gallery_of(comparison, [group[0] for group in evaluations]),
+        "cards": cost_cards(comparison, evaluations, names, costs),
+        "tables": [*comparison_tables(comparison, names), *cost_table(costs)],
         "notes": list(comparison.notes),
         "commands": list(dict.fromkeys([*(line for each in flat for line in each.commands()), command])),
-        "figure_commands": dict.fromkeys(("best", "front", "positions", "training", "gallery", "tables"), command),
     }
 
 
@@ -87,10 +103,13 @@ def _best_under_mixes(problem: ProblemPool, pair: tuple[str, str]) -> Floats:
     return best_T2
 
 
-def _widest(fronts: Sequence[Mapping[str, Any]]) -> int:
-    """The index of the pair of objectives whose front spans the largest area."""
-    spans = [np.ptp(np.asarray(front["runs"]).reshape(-1, 2), axis=0).prod() for front in fronts]
-    return int(np.argmax(spans)) if spans else 0
+def trade_off(front: Mapping[str, Any]) -> float:
+    """How much one run gives up on one objective for the other, at most: the area that its front spans.
+
+    Differences between runs do not count: where each run is a point, nothing is given up.
+    """
+    spans = [np.ptp(np.asarray(points), axis=0) for points in front["runs"]]
+    return max(float(span.prod()) if span.min() >= SEEN else 0.0 for span in spans)
 
 
 def positions_of(

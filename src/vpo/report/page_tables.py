@@ -16,10 +16,14 @@ SUMMARY = (
     *map(Metric, (FIRST, SET, "l1", "coverage")),
     Metric(ORACLE_SHARE, Budget.ANSWERS, 30),
 )
+EVERY_METRIC = "Every metric"
 
 
 def comparison_tables(comparison: Comparison, names: Sequence[str]) -> list[dict[str, Any]]:
-    """A summary of the runs, every metric, and the differences where there are several runs."""
+    """A summary of the runs, every metric, and the differences where there are several runs.
+
+    Tables with the same `views` are one on the page, where the reader chooses which to see.
+    """
     values = {row.metric: row.values for row in comparison.rows}
     shown = [metric for metric in SUMMARY if metric in values]
     pairs = [f"{names[a]} − {names[b]}" for a, b in comparison.pairs]
@@ -32,6 +36,7 @@ def comparison_tables(comparison: Comparison, names: Sequence[str]) -> list[dict
         },
         {
             "title": f"Every metric, over {count}",
+            "views": EVERY_METRIC,
             "head": ["metric", "at", *names],
             "rows": [[row.metric.title, str(row.metric.at), *map(_cell, row.values)] for row in comparison.rows],
         },
@@ -40,6 +45,7 @@ def comparison_tables(comparison: Comparison, names: Sequence[str]) -> list[dict
         tables.append(
             {
                 "title": f"Differences, paired over {count}",
+                "views": EVERY_METRIC,
                 "head": ["metric", "at", *pairs],
                 "rows": [
                     [row.metric.title, str(row.metric.at), *(_cell(each, mark=True) for each in row.differences)]
@@ -100,9 +106,10 @@ def costs_of(evaluations: Sequence[Sequence[Evaluation]], names: Sequence[str]) 
 
 
 def cost_table(costs: Mapping[str, Cost | None]) -> list[dict[str, Any]]:
-    """One table, or none where nothing was trained."""
+    """One table, or none where nothing was trained. The page shows it as cards."""
     rows = [
         [name, round(cost.rollouts), round(cost.tokens), round(cost.seconds, 1)] for name, cost in costs.items() if cost
     ]
     head = ["run", "rollouts", "tokens", "seconds"]
-    return [{"title": "Cost of training, of an average run", "head": head, "rows": rows}] if rows else []
+    title = "Cost of training, of an average run"
+    return [{"title": title, "cards": True, "head": head, "rows": rows}] if rows else []

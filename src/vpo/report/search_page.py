@@ -29,7 +29,7 @@ def search_page(results: Sequence[SearchResult], folders: Sequence[Path], comman
     count = len(set(results[0].problems))
     goals = len(results[0].distinct) // count
     return {
-        "title": "Search",
+        "title": f"{Path(results[0].settings['task']).stem}: search",
         "summary": f"{count} problems with {goals} goals each; {_goal_text(results[0])}",
         "objectives": [],
         "runs": [{"name": each.name, "curves": [], "positions": [], "training": {}} for each in results],
@@ -40,7 +40,6 @@ def search_page(results: Sequence[SearchResult], folders: Sequence[Path], comman
         "tables": search_tables(results),
         "notes": [note for each in results for note in _failures(each)],
         "commands": [command],
-        "figure_commands": {"search": command, "tables": command},
     }
 
 

@@ -1,0 +1,69 @@
+// Numbers of plots: ticks, ranges, values between points, crossings, moving averages.
+function ticks(from, to, count) {
+  const rough = (to - from) / count, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].find((each) => each * power >= rough) * power;
+  const values = [];
+  for (let at = Math.ceil(from / step); at * step <= to + 1e-12; at++) values.push(at * step);
+  return values;
+}
+function logTicks(from, to) {
+  let values = [];
+  for (const steps of [[1, 3], [1, 2, 5], [1, 2, 3, 4, 5, 7], [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9]]) {
+    values = [];
+    for (let power = -3; power < 9; power++) values.push(...steps.map((each) => +(each * 10 ** power).toPrecision(6)));
+    values = values.filter((each) => each >= from * 0.999 && each <= to * 1.001);
+    if (values.length >= 3) break;
+  }
+  return values;
+}
+// The range of all numbers of some lines, with a margin.
+function rangeOf(lines) {
+  let low = Infinity, high = -Infinity;
+  for (const line of lines)
+    for (const y of [...line.y, ...(line.low ?? []), ...(line.high ?? [])]) if (y !== null) [low, high] = [Math.min(low, y), Math.max(high, y)];
+  if (low > high) return [0, 1];
+  if (high - low < 1e-9) return [low - 0.05, high + 0.05];
+  const margin = 0.05 * (high - low);
+  return [low - margin, high + margin];
+}
+// A line without its unknown points.
+function known(line) {
+  const at = line.x.map((_, i) => i).filter((i) => line.x[i] !== null && line.y[i] !== null);
+  const pick = (values) => values && at.map((i) => values[i]);
+  return { ...line, x: pick(line.x), y: pick(line.y), low: pick(line.low), high: pick(line.high) };
+}
+// The values of a line at x: exact at its points, linear between them, null outside.
+function valueAt(line, x, scale) {
+  const after = line.x.findIndex((each) => each >= x);
+  if (after < 0 || (after === 0 && line.x[0] !== x)) return null;
+  if (line.x[after] === x) return { y: line.y[after], low: line.low?.[after] ?? null, high: line.high?.[after] ?? null };
+  const share = (scale(x) - scale(line.x[after - 1])) / (scale(line.x[after]) - scale(line.x[after - 1]));
+  const mix = (values) => (values && values[after] !== null ? values[after - 1] + share * (values[after] - values[after - 1]) : null);
+  return { y: mix(line.y), low: mix(line.low), high: mix(line.high) };
+}
+// Where two lines cross, if on both sides they come apart by more than `least`.
+function crossings(one, other, scale, least) {
+  const xs = [...new Set([...one.x, ...other.x])].sort((a, b) => a - b);
+  const points = xs.map((x) => [x, valueAt(one, x, scale), valueAt(other, x, scale)]).filter(([, a, b]) => a && b);
+  const found = [];
+  let side = 0, last = null; // the side that one is on, once it is clear, and the last point on that side
+  for (const [x, a, b] of points) {
+    const gap = a.y - b.y;
+    if (last && gap * side > 0) last = [x, gap, a.y];
+    if (Math.abs(gap) <= least || gap * side > 0) continue;
+    if (side) {
+      const share = last[1] / (last[1] - gap);
+      found.push({ at: [last[0], x], share, y: last[2] + share * (a.y - last[2]) });
+    }
+    [side, last] = [Math.sign(gap), [x, gap, a.y]];
+  }
+  return found;
+}
+// The moving average of numbers; the window is cut off at the ends.
+function smoothed(values, window) {
+  const half = Math.floor(window / 2);
+  return values.map((_, at) => {
+    const some = values.slice(Math.max(0, at - half), at + half + 1);
+    return some.reduce((sum, each) => sum + each, 0) / some.length;
+  });
+}
