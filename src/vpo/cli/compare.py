@@ -60,7 +60,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare runs: print the verdict and the table, then write the page and the pictures, and print where they are."""
+    """Compare runs: write the page, print the verdict and the table, draw, and print where everything is."""
     from vpo.evaluation.compare import compare
     from vpo.evaluation.comparison_text import comparison_data, comparison_text, short_names
     from vpo.evaluation.eval_folder import oracle_of, read_all, scoring_notes, task_notes
@@ -89,12 +89,12 @@ def run(options: argparse.Namespace) -> int:
     said = verdict(comparison, names, untrained_groups(groups, names))
     best = sum(oracle[name] for name in comparison.problems) / len(comparison.problems) if oracle else None
     shown = page_data(comparison, groups, names, command_line(), verdict=said, oracle=best)  # reads the runs' logs
-    if not options.json:
-        print(plain(f"{said}\n\n{comparison_text(comparison, brief=not options.all)}\n"), flush=True)
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / PAGE
     write_page(page, shown)
     write_text(folder / TEXT, f"{said}\n\n{comparison_text(comparison)}\n")
+    if not options.json:  # before the pictures, which take longest
+        print(plain(f"{said}\n\n{comparison_text(comparison, brief=not options.all)}\n"))
     missing = _draw(comparison, names, pictures, best)
     drawn = [] if missing else [str(picture) for picture in pictures]
     data = {"verdict": said, **comparison_data(comparison), "oracle": best, "page": str(page), "pictures": drawn}

@@ -39,9 +39,10 @@ function showPositions() {
   const sets = data.runs.map((run, index) => [run, index]).filter(([run]) => run.positions.length > 1);
   if (!sets.length) return section.remove();
   for (const [run, index] of sets) {
-    const rows = run.positions.map((each, at) => [at + 1, ...each.mean, each.wins]);
+    const rows = data.objectives.map((name, at) => [name, ...run.positions.map((each) => each.mean[at])]);
+    rows.push(["best of its set", ...run.positions.map((each) => each.wins)]);
     const panel = element("div", { class: "panel", "data-run": index }, element("h3", {}, run.name));
-    panel.append(table(["answer", ...data.objectives, "best of its set"], rows));
+    panel.append(table(["", ...run.positions.map((_, at) => `answer ${at + 1}`)], rows, { sorts: false }));
     section.querySelector(".panels").append(panel);
   }
 }

@@ -47,9 +47,10 @@ function answersPanel(scene, sets, run, k) {
   const answers = shown.flat();
   const best = answers.reduce((top, each) => (top === null || each.value > top.value ? each : top), null);
   const panel = element("div", { class: "panel", "data-run": run });
-  panel.append(element("h3", { style: `color:${colour(run)}` }, `${data.runs[run].name}: best of ${answers.length}: ${best ? short(best.value) : "–"}`));
-  if (scene.svg) panel.append(picture(scene, answers, best, run), best ? scoreLine(scene, best, "best") : "");
-  else panel.append(...textSets(scene, sets, shown, best));
+  const score = `best of ${answers.length}`;
+  panel.append(element("h3", { style: `color:${colour(run)}` }, data.runs[run].name));
+  if (scene.svg) panel.append(picture(scene, answers, best, run), best ? scoreLine(scene, best, score) : "");
+  else panel.append(element("p", {}, `${score}: ${best ? short(best.value) : "–"}`), ...textSets(scene, sets, shown, best));
   return panel;
 }
 function picture(scene, answers, best, run) {

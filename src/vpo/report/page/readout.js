@@ -16,8 +16,11 @@ function addReadout(panel, svg, lines, { px, py, scale, xLabel, yLabel, points }
     for (const end of ["x1", "x2"]) guide.setAttribute(end, x);
     guide.style.visibility = "visible";
     box.replaceChildren(...(stop.line ? pointRows(stop) : lineRows(stop.x)));
-    const left = x > AREA.width / 2;
-    Object.assign(box.style, left ? { left: "52px", right: "auto" } : { left: "auto", right: "12px" });
+    // Beside the guide, and in the half of the plot that has fewer of the values.
+    const heights = stop.line ? [py(stop.y)] : lines.map((line) => valueAt(line, stop.x, scale)).filter(Boolean).map((value) => py(value.y));
+    const high = heights.reduce((sum, each) => sum + each, 0) / heights.length < AREA.height / 2;
+    Object.assign(box.style, x > AREA.width / 2 ? { left: "52px", right: "auto" } : { left: "auto", right: "12px" });
+    Object.assign(box.style, high ? { top: "auto", bottom: "44px" } : { top: "36px", bottom: "auto" });
   }
   function clear() {
     chosen = null;

@@ -6,7 +6,7 @@ function table(head, rows, { sorts = true, parts = false } = {}) {
   const heads = head.map((name) => element("th", {}, name));
   if (parts) {
     rows.forEach(([part, ...row], at) => {
-      if (!at || rows[at - 1][0] !== part) body.append(element("tr", { class: "part" }, element("td", {}, part), ...row.slice(1).map(() => element("td"))));
+      if (!at || rows[at - 1][0] !== part) body.append(element("tr", { class: "part" }, element("td", {}, element("div", {}, part)), ...row.slice(1).map(() => element("td"))));
       body.append(line(row));
     });
     heads.shift();
