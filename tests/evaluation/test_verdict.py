@@ -74,6 +74,13 @@ def test_a_difference_whose_interval_includes_0_is_level():
     assert text == f"At every k from 1 to 6 samples, grpo is level with maxrl. {BASIS}"
 
 
+def test_runs_that_are_level_share_a_sentence_and_come_first_where_the_next_best_is_among_them():
+    alike = [pool(name, 0.5, noise=0.4) for name in ("grpo", "maxrl", "base")]
+    text = said(*alike, pool("gdpo", 0.1), untrained=[2])
+    first = "At every k from 1 to 6 samples, grpo is level with maxrl and base (untrained)."
+    assert text == f"{first} At every k from 1 to 6 samples, grpo is ahead of gdpo by 0.38 to 0.69. {BASIS}"
+
+
 def test_level_first_then_ahead():
     # Their first answers are alike; the best of all six is not.
     text = said(pool("grpo", 0.5, 0.5, 0.5, 0.5, 0.5, 0.5), pool("vpo", 0.2, 0.35, 0.5, 0.5, 0.65, 0.8))

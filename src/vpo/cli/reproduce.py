@@ -111,7 +111,8 @@ def run(options: argparse.Namespace) -> int:
         "costs": {name: each and asdict(each) for name, each in costs.items()},
     }
     write_json(folder / RESULTS, data)
-    title = f"{plan.start.title}: every method, {plan.seeds} seeds, {plan.evaluations} pools of each"
+    title = f"{plan.start.title}: every method, {plan.seeds} seeds"
+    title += f", {plan.evaluations} pools of each" if plan.evaluations > 1 else ""
     page = page_data(comparison, evaluations, names, command_line(), verdict=said, title=title)
     page["tables"].append(seed_table(results["seeds"], plan.evaluations))
     if plan.chooses_rates:

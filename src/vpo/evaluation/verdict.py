@@ -58,16 +58,35 @@ def verdict(comparison: Comparison, names: Sequence[str], untrained: Set[int] = 
     last = _basis(comparison, sorted(best[leader]))
     if len(comparison.problems) < 2 or not best[leader]:
         return f"{_one_problem(best, ranked + bases, names)} {last}"
-    sentences = [_sentence(names[leader], names[run], stretches(best[leader], best[run])) for run in rivals[:DESCRIBED]]
-    if further := rivals[DESCRIBED:]:
-        sides = {names[run]: stretches(best[leader], best[run]) for run in further}
-        sentences.append(_further(names[leader], sides))
-    for run in bases:
-        shown = f"{names[run]} (untrained)"
-        sentences.append(_sentence(names[leader], shown, stretches(best[leader], best[run])))
+    sides = {run: stretches(best[leader], best[run]) for run in (*rivals, *bases)}
+    shown = {run: f"{names[run]} (untrained)" if run in bases else names[run] for run in sides}
+    sentences = _sentences(names[leader], shown, sides, rivals)
     if rivals and (tokens := _by_tokens(comparison, leader, rivals[0], names)):
         sentences.append(tokens)
     return " ".join([*(sentences or [_alone(names[leader], best[leader])]), last])
+
+
+def _sentences(
+    leader: str, shown: Mapping[int, str], sides: Mapping[int, Sequence[Stretch]], rivals: Sequence[int]
+) -> list[str]:
+    """What there is to say of the leader: on its rivals, the next best one first, and on the untrained policies.
+
+    Args:
+        leader: its name.
+        shown: the names of the other runs.
+        sides: where the leader stands against each of them.
+        rivals: those that were trained, best first.
+    """
+    level = [run for run in sides if _level_throughout(sides[run])]
+    apart = [run for run in rivals if run not in level]
+    sentences = [_sentence(leader, shown[run], sides[run]) for run in apart[:DESCRIBED]]
+    if further := {shown[run]: sides[run] for run in apart[DESCRIBED:]}:
+        sentences.append(_further(leader, further))
+    if level:
+        together = _sentence(leader, _joined([shown[run] for run in level]), sides[level[0]])
+        sentences.insert(0 if rivals[:1] == level[:1] else len(sentences), together)
+    bases = [run for run in sides if run not in (*rivals, *level)]
+    return sentences + [_sentence(leader, shown[run], sides[run]) for run in bases]
 
 
 def best_by_k(comparison: Comparison, budget: Budget = Budget.ANSWERS) -> list[dict[int, Floats]]:
@@ -93,6 +112,11 @@ def stretches(one: Mapping[int, Floats], other: Mapping[int, Floats], unit: str 
         result.append(Stretch(side, tuple(part), when, min(sizes), max(sizes)))
         start = end
     return result
+
+
+def _level_throughout(parts: Sequence[Stretch]) -> bool:
+    """Whether two runs are level at every k, and not the same."""
+    return len(parts) == 1 and parts[0].side == LEVEL and parts[0].most >= SAME
 
 
 def _side(difference: Interval) -> str:

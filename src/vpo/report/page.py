@@ -29,4 +29,4 @@ def write_page(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def _part(name: str) -> str:
-    return (files("vpo.report") / "page" / name).read_text(encoding="utf-8")
+    return (files("vpo.report") / "assets" / name).read_text(encoding="utf-8")

@@ -1,6 +1,5 @@
 // A panel with lines. Each line: run, x, y, and optionally low and high. Every point has its numbers in data- attributes.
 const AREA = { width: 380, height: 250, left: 44, bottom: 34, top: 8, right: 10 };
-const bands = data.runs.length <= 4; // more would hide each other; the tables have all intervals
 const SMOOTH_FROM = 8; // points of a line
 
 function plot(title, given, options = {}) {

@@ -16,11 +16,11 @@ function logTicks(from, to) {
   }
   return values;
 }
-// The range of all numbers of some lines, with a margin.
+// The range of all numbers that are drawn of some lines, with a margin.
 function rangeOf(lines) {
   let low = Infinity, high = -Infinity;
   for (const line of lines)
-    for (const y of [...line.y, ...(line.low ?? []), ...(line.high ?? [])]) if (y !== null) [low, high] = [Math.min(low, y), Math.max(high, y)];
+    for (const y of [...line.y, ...((bands && line.low) || []), ...((bands && line.high) || [])]) if (y !== null) [low, high] = [Math.min(low, y), Math.max(high, y)];
   if (low > high) return [0, 1];
   if (high - low < 1e-9) return [low - 0.05, high + 0.05];
   const margin = 0.05 * (high - low);

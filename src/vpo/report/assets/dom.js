@@ -3,6 +3,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const COLOURS = 10; // of palette.css
 const colour = (run) => `var(--run-${run % COLOURS})`;
 const dashes = (run) => ["none", "6 3", "2 3"][Math.floor(run / COLOURS) % 3];
+const bands = data.runs.length <= 4; // more would hide each other; the tables have all intervals
 const hidden = new Set(); // runs that the legend hides
 
 function element(tag, attributes = {}, ...children) {
