@@ -128,7 +128,7 @@ def test_the_page_of_one_run_has_a_head_and_no_cost(tmp_path):
         "answers": "6 a problem, 3 a generation",
         "target": "all objectives alike",
     }
-    assert [card["title"] for card in data["cards"]] == ["no training"]  # its answers took tokens
+    assert [card["title"] for card in data["cards"]] == ["training not logged"]  # its answers took tokens
     assert data["cards"][0]["items"] == [["sampled tokens", "305"], ["tokens an answer", "10.2"]]
 
 

@@ -1,6 +1,6 @@
 """The cards of cost: what training a run and sampling its answers took."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ def cost_cards(
     evaluations: Sequence[Sequence[Evaluation]],
     names: Sequence[str],
     costs: Mapping[str, Cost | None],
+    untrained: Set[int],
 ) -> list[dict[str, Any]]:
     """A card for each run: its number, a title, a detail, and pairs of a name and a text; none where nothing is known.
 
@@ -25,11 +26,13 @@ def cost_cards(
         evaluations: of the same pools.
         names: of the groups.
         costs: of training, by name.
+        untrained: the indices of the groups that are the policy before training.
     """
     cards = []
     for run, (name, group) in enumerate(zip(names, evaluations, strict=True)):
         cost, sampled = costs[name], _sampling(comparison.groups[run], comparison.problems)
-        title, detail, items = _training(cost, group) if cost else ("no training", "", [])
+        unlogged = "no training" if run in untrained else "training not logged"
+        title, detail, items = _training(cost, group) if cost else (unlogged, "", [])
         cards.append({"run": run, "title": title, "detail": detail, "items": [*items, *sampled]})
     return cards if any(costs.values()) or any(card["items"] for card in cards) else []
 

@@ -79,7 +79,7 @@ def page_data(
         "first_front": int(np.argmax(trade_offs)) if fronts else 0,
         "trade_off": max(trade_offs, default=0.0) > 0,
         "gallery": gallery_of(comparison, [group[0] for group in evaluations]),
-        "cards": cost_cards(comparison, evaluations, names, costs),
+        "cards": cost_cards(comparison, evaluations, names, costs, untrained),
         "tables": [*comparison_tables(comparison, names), *cost_table(costs)],
         "notes": list(comparison.notes),
         "commands": list(dict.fromkeys([*(line for each in flat for line in each.commands()), command])),
