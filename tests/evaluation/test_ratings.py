@@ -24,8 +24,8 @@ def test_ratings_are_scaled_by_their_range(tmp_path, form):
     write_rows(path, ROWS)
     ratings = read_ratings(path, group_by="dialogue", objectives=["clear", "deep"])
     assert ratings.ranges == {"clear": (1, 3), "deep": (1, 5)}
-    assert ratings.pool.problems["d1"].scores_nD.tolist() == [[0, 1], [1, 0], [0.5, 0.75]]
-    assert ratings.pool.problems["d2"].scores_nD.tolist() == [[1, 0.5]]
+    assert ratings.pools[0].problems["d1"].scores_nD.tolist() == [[0, 1], [1, 0], [0.5, 0.75]]
+    assert ratings.pools[0].problems["d2"].scores_nD.tolist() == [[1, 0.5]]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
@@ -34,8 +34,8 @@ def test_ratings_in_one_column_need_no_names(tmp_path, form):
     write_rows(path, [{"id": i // 2, "scores": {"a": i, "b": 7.0}} for i in range(4)])
     ratings = read_ratings(path, group_by="id")
     assert ratings.ranges == {"a": (0, 3), "b": (7, 7)}
-    assert ratings.pool.problems["1"].scores_nD[:, 1].tolist() == [0, 0]  # no range, no spread
-    assert read_ratings(path, group_by="id", objectives=["a"]).pool.objectives == ("a",)
+    assert ratings.pools[0].problems["1"].scores_nD[:, 1].tolist() == [0, 0]  # no range, no spread
+    assert read_ratings(path, group_by="id", objectives=["a"]).pools[0].objectives == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,35 @@ def test_human_ratings_of_dialogues_show_a_halo_effect():
         pytest.skip(f"shared/data/ratings/{path.name} is not here")
     from vpo.evaluation.decompose import decompose
 
-    pool = read_ratings(path, group_by="source").pool
+    pool = read_ratings(path, group_by="source").pools[0]
     assert len(pool.problems) == 60
     assert decompose(pool).groups == ()
     ratings = decompose(pool, same=0.85)
     assert ratings.groups == (("engagingness", "overall"), ("naturalness", "understandability"))
     assert {each.verdict for each in ratings.proposals} == {"no"}
+
+
+def test_measure_reads_ratings_on_one_scale(tmp_path, capsys):
+    # Ratings of 1..5 in one file and 1..3 in the other: by its own range each would have a best of 1.
+    for name, ratings in (("a", [1, 5]), ("b", [1, 3])):
+        write_rows(tmp_path / f"{name}.jsonl", [{"q": "x", "clear": rating} for rating in ratings])
+    options = ["--group-by", "q", "--objectives", "clear", "--k", "2"]
+    assert main(["measure", str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl"), *options, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["ranges"] == {"clear": [1, 5]}
+    (best,) = [
+        row for row in data["measures"] if (row["section"], row["by"]) == ("best@k", "answers") and row["at"] == 2
+    ]
+    assert [value["mean"] for value in best["values"]] == [1, 0.5]
+    assert main(["measure", str(tmp_path / "a.jsonl"), *options]) == 0
+    assert "clear 1..5 (by their range in the file)" in capsys.readouterr().out
+
+
+def test_measure_refuses_ratings_that_differ_and_objectives_without_groups(tmp_path, capsys):
+    write_rows(tmp_path / "a.jsonl", [{"q": "x", "scores": {"clear": 1}}])
+    write_rows(tmp_path / "b.jsonl", [{"q": "x", "scores": {"deep": 1}}])
+    assert main(["measure", str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl"), "--group-by", "q"]) == 2
+    error = capsys.readouterr().err
+    assert f"b.jsonl must have the ratings of {tmp_path / 'a.jsonl'}, clear, not deep" in error
+    assert main(["measure", str(tmp_path / "a.jsonl"), "--objectives", "clear"]) == 2
+    assert "objectives needs --group-by; to leave out objectives of a pool, use --target" in capsys.readouterr().err

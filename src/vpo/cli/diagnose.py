@@ -1,17 +1,12 @@
 """`vpo diagnose`: does a reward have trade-offs worth VPO?"""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from vpo.cli.arguments import POOLS, Commands, add_examples, add_json, add_target, target_of
 from vpo.cli.fields import names
 from vpo.cli.output import as_json, plain
+from vpo.cli.ratings import RATINGS, add_ratings, ranges_text, read_pools
 from vpo.evaluation.agreement import SAME
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from vpo.evaluation.pools import Pool
 
 
 def add(commands: Commands) -> None:
@@ -23,7 +18,7 @@ def add(commands: Commands) -> None:
         "effective rank of its objectives, the share of weightings that each answer wins, the headroom of a set "
         "over the best single answer, redundant objectives, and a verdict. Then which objectives to use: sets "
         "of them, merged, dropped or summed, with the headroom that each would give.",
-        epilog=f"{POOLS} A file of ratings has any rows with numbers in them.",
+        epilog=f"{POOLS} {RATINGS}",
     )
     diagnose.add_argument("pool", metavar="POOL", help="pool file, or with --group-by a file of ratings")
     add_target(diagnose, "the target that the pool states; else equal weights")
@@ -44,18 +39,7 @@ def add(commands: Commands) -> None:
         help="also propose a set with these merged; may be repeated",
     )
     diagnose.add_argument("--drop", type=names, default=[], metavar="NAME,…", help="also propose a set without these")
-    diagnose.add_argument(
-        "--group-by",
-        metavar="COLUMN",
-        help="POOL is a file of ratings: rows with the same value in this column answer the same problem; each "
-        "rating is scaled to 0..1 by its range",
-    )
-    diagnose.add_argument(
-        "--objectives",
-        type=names,
-        metavar="NAME,…",
-        help="with --group-by: the columns that are ratings (default: all in column `scores`)",
-    )
+    add_ratings(diagnose)
     add_json(diagnose)
     add_examples(
         diagnose,
@@ -78,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.evaluation.eval_folder import Evaluation
     from vpo.evaluation.stated_targets import shared_target
 
-    pool, ranges = _read(options)
+    (pool,), ranges = read_pools(options, [options.pool], "--drop")
     given = target_of(options)
     target, notes = (given, []) if given else shared_target([Evaluation(pool, {})])
     sets = decompose(pool, target=target, same=options.same, merge=options.merge, drop=options.drop)
@@ -92,25 +76,7 @@ def run(options: argparse.Namespace) -> int:
         }
         print(as_json({**asdict(diagnosis), **more}))
         return 0
-    scaled = [f"scaled to 0..1     {_ranges(ranges)} (by their range in the file)"] if ranges else []
     noted = ["\n".join([f"target: {target_text(target)}", *(f"note: {note}" for note in notes)])]
+    scaled = ranges_text(ranges, "the file")
     print(plain("\n\n".join([*scaled, diagnosis_text(diagnosis), decomposition_text(sets), *noted])))
     return 0
-
-
-def _read(options: argparse.Namespace) -> "tuple[Pool, Mapping[str, tuple[float, float]] | None]":
-    """The pool, and the ranges that ratings were scaled by."""
-    from vpo.evaluation.pools import read_pool
-    from vpo.evaluation.ratings import read_ratings
-    from vpo.util.errors import InputError
-
-    if options.group_by is not None:
-        ratings = read_ratings(options.pool, group_by=options.group_by, objectives=options.objectives or [])
-        return ratings.pool, ratings.ranges
-    if options.objectives is not None:
-        raise InputError("objectives needs --group-by; to leave out objectives of a pool, use --drop")
-    return read_pool(options.pool), None
-
-
-def _ranges(ranges: "Mapping[str, tuple[float, float]]") -> str:
-    return ", ".join(f"{name} {low:g}..{high:g}" for name, (low, high) in ranges.items())

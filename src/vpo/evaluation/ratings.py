@@ -1,7 +1,8 @@
-"""Files of ratings, read as a pool: each row has several numbers, and a column that names its problem.
+"""Files of ratings, read as pools: each row has several numbers, and a column that names its problem.
 
 The ratings of a row are in columns of their own, or in one column `scores`, name → number. They are scaled to [0, 1]
-by their range in the file, so that a scale of 1 to 5 weighs no more than one of 0 to 1; higher must be better.
+by their range over all files that are read together, so that a scale of 1 to 5 weighs no more than one of 0 to 1;
+higher must be better.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,34 +20,43 @@ from vpo.util.row_files import read_rows
 
 @dataclass(frozen=True)
 class Ratings:
-    """The pool, and for each objective the ratings that became 0 and 1."""
+    """A pool for each file, and for each objective the ratings that became 0 and 1."""
 
-    pool: Pool
+    pools: tuple[Pool, ...]
     ranges: Mapping[str, tuple[float, float]]
 
 
-def read_ratings(path: str | Path, *, group_by: str, objectives: Sequence[str] | None = None) -> Ratings:
-    """Read a file of ratings, refusing the first row that is wrong, with its file and line.
+def read_ratings(*paths: str | Path, group_by: str, objectives: Sequence[str] | None = None) -> Ratings:
+    """Read files of ratings, refusing the first row that is wrong, with its file and line.
 
     Args:
-        path: ends in .jsonl, .jsonl.gz or .parquet.
+        paths: each ends in .jsonl, .jsonl.gz or .parquet.
         group_by: the column whose value is the same in all answers to a problem.
         objectives: the ratings to read; by default all of column `scores`.
     """
-    path = Path(path)
-    pool = pool_of_rows(path, _as_answers(path, group_by, objectives))
-    names = pool.objectives or ()  # the same in every row, by what `_ratings` refuses
-    every_nD = np.vstack([problem.scores_nD for problem in pool.problems.values()])
+    pools = [pool_of_rows(path, _as_answers(path, group_by, objectives)) for path in map(Path, paths)]
+    names = pools[0].objectives or ()  # the same in every row of a file, by what `_rating` refuses
+    for pool in pools[1:]:
+        if set(pool.objectives or ()) != set(names):
+            raise InputError(
+                f"{pool.path} must have the ratings of {pools[0].path}, {', '.join(names)}, "
+                f"not {', '.join(pool.objectives or ())}; choose with --objectives"
+            )
+    problems = [problem for pool in pools for problem in pool.problems.values()]
+    every_nD = np.vstack([problem.scores_of(names) for problem in problems])
     low_D, high_D = every_nD.min(axis=0), every_nD.max(axis=0)
-    scaled = {name: _scaled(problem, low_D, high_D) for name, problem in pool.problems.items()}
+    scaled = [
+        Pool(pool.path, {name: _scaled(problem, names, low_D, high_D) for name, problem in pool.problems.items()})
+        for pool in pools
+    ]
     ranges = zip(names, zip(low_D.tolist(), high_D.tolist(), strict=True), strict=True)
-    return Ratings(Pool(pool.path, scaled), dict(ranges))
+    return Ratings(tuple(scaled), dict(ranges))
 
 
-def _scaled(problem: ProblemPool, low_D: Floats, high_D: Floats) -> ProblemPool:
+def _scaled(problem: ProblemPool, names: tuple[str, ...], low_D: Floats, high_D: Floats) -> ProblemPool:
     """Scale scores to [0, 1] by their range; 0 where there is none."""
     width_D = np.where(high_D > low_D, high_D - low_D, 1.0)
-    return replace(problem, scores_nD=(problem.scores_nD - low_D) / width_D)
+    return replace(problem, objectives=names, scores_nD=(problem.scores_of(names) - low_D) / width_D)
 
 
 def _as_answers(path: Path, group_by: str, objectives: Sequence[str] | None) -> Iterator[tuple[int, dict[str, Any]]]:
