@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.endpoint import endpoint
 from tests.engines.letters import letters, own_reward
 from tests.engines.plugged import OBJECTIVES, plugin, reward_by, score
-from tests.search.endpoint import endpoint
 from vpo import set_reward
 from vpo.engines.metrics import metric_names
 from vpo.engines.reward import reward_function

@@ -12,9 +12,9 @@ pytest.importorskip("trl")
 import torch
 from transformers import AutoModelForCausalLM
 
+from tests.endpoint import dripping, endpoint
 from tests.engines.tiny import save_tiny_model
 from tests.rewards.judged import fine, make_judge
-from tests.search.endpoint import dripping, endpoint
 from tests.tasks.readings import reading_of
 from tests.training.trained import stop_after
 from vpo.cli.main import main

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("openai")
 
+from tests.endpoint import endpoint
 from tests.rewards.judged import ASK, RUBRICS, fine, make_judge, samples, sets, shown_in
-from tests.search.endpoint import endpoint
 from vpo.rewards.judge.prompts import JudgePrompt, ordered
 from vpo.rewards.scorer import Sample
 from vpo.rewards.toml import read_rewards

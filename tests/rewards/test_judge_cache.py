@@ -13,9 +13,9 @@ import pytest
 
 pytest.importorskip("openai")
 
+from tests.endpoint import endpoint
 from tests.launch import ROOT
 from tests.rewards.judged import fine, make_judge, samples, sets, shown_in
-from tests.search.endpoint import endpoint
 from vpo.rewards.judge.cache import JudgeCache
 
 pytestmark = pytest.mark.filterwarnings("ignore:reward")  # each reason is said once

@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("openai")
 
+from tests.endpoint import dripping, endpoint
 from tests.rewards.judged import fine, make_judge, samples
-from tests.search.endpoint import dripping, endpoint
 from vpo.rewards import VectorReward
 
 pytestmark = pytest.mark.filterwarnings("ignore:reward")  # each reason is said once

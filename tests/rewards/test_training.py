@@ -9,10 +9,10 @@ pytest.importorskip("trl")
 import torch
 from transformers import AutoModelForCausalLM
 
+from tests.endpoint import endpoint
 from tests.engines.tiny import save_tiny_model
 from tests.rewards.judged import fine
 from tests.rewards.small import save_classifier
-from tests.search.endpoint import endpoint
 from tests.tasks.readings import reading_of
 from tests.training.trained import stop_after
 from vpo.cli.main import main

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("openai")
 
-from tests.search.endpoint import dripping, endpoint
+from tests.endpoint import dripping, endpoint
 from vpo.models.generate import Sampling
 from vpo.search import generators
 from vpo.search.config import SearchConfig

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("openevolve")
 
-from tests.search.endpoint import endpoint
+from tests.endpoint import endpoint
 from vpo.search.config import SearchConfig
 from vpo.search.log import CANDIDATES, GENERATIONS
 from vpo.search.openevolve.project import evaluator

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("openevolve")
 
-from tests.search.endpoint import endpoint
+from tests.endpoint import endpoint
 from vpo.tasks.answers import write
 
 EXAMPLES = Path(__file__).parents[3] / "shared" / "data" / "evolve" / "openevolve_examples"

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("openevolve")
 
-from tests.search.endpoint import endpoint
+from tests.endpoint import endpoint
 from vpo.tasks.answers import write
 
 # In the style of OpenEvolve's example of function minimisation: a program returns a point, scored by how low it is.

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.search.endpoint import endpoint
+from tests.endpoint import endpoint
 from vpo.util.endpoint import Endpoint
 from vpo.util.retries import REFUSED, SERVER_ERROR, RequestError, retry, retry_after_seconds
 

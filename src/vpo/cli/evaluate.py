@@ -31,13 +31,15 @@ def add(commands: Commands) -> None:
         "pass@k and diversity, and write pool.parquet and eval.json. Repeat the command to continue an evaluation that "
         "was interrupted or killed: it ends as if it had not been; on a CPU, bit for bit. The pool keeps the "
         "completions; where most answers cannot be read, some are shown.",
-        epilog="Compare several evaluations with `vpo compare`.",
+        epilog="With --endpoint, MODEL is its name at the server, or a folder that `vpo serve` serves. Compare several "
+        "evaluations with `vpo compare`.",
     )
     add_model(command)
     add_task_option(command)
     add_task_settings(command)
     add_fields(command, EvalConfig, ("split", "problems", "pool", "answers", "max_tokens", "prefill"))
     add_fields(command, Sampling, ("temperature", "top_p", "batch", "seed", "thinking"))
+    add_fields(command, EvalConfig, ("endpoint", "limit"))
     add_out(command, "folder of the evaluation", shown="the run itself; else runs/TASK-MODEL")
     command.add_argument(
         "--overwrite", action="store_true", help="replace the evaluation in that folder, complete or not"

@@ -102,7 +102,10 @@ class EvalLog:
         """The completions of each sampled batch, by their index."""
 
         def parse(rows: Any) -> dict[int, Completion]:
-            return {int(index): Completion(str(text), int(tokens)) for index, text, tokens in rows}
+            return {
+                int(index): Completion(str(text), None if tokens is None else int(tokens))
+                for index, text, tokens in rows
+            }
 
         return _read(self._completions, parse)
 

@@ -14,7 +14,7 @@ from vpo.evaluation.compare import Comparison, compare
 from vpo.evaluation.comparison_text import comparison_data
 from vpo.evaluation.eval_folder import Evaluation, check_free, new_pool_path, oracle_of, write_facts
 from vpo.evaluation.eval_log import EvalLog
-from vpo.evaluation.fingerprints import sampled_with, scored_with
+from vpo.evaluation.fingerprints import requested_with, sampled_with, scored_with
 from vpo.evaluation.pools import read_pool
 from vpo.evaluation.score import UnscoredCompletion, score_completions
 from vpo.evaluation.scored import ScoreCounts, ScoredCompletion, write_scored
@@ -23,6 +23,7 @@ from vpo.models.generate import Completion, Sampling, complete_batches
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
 from vpo.models.prompt_format import MAX_TOKENS
+from vpo.models.remote import RemoteModel, check_remote, locate_remote, request_batches, served_name
 from vpo.tasks import Message, Task
 from vpo.tasks.batches import in_batches
 from vpo.tasks.task import scoring_note
@@ -57,10 +58,14 @@ class EvalConfig:
         shown="as the model was trained; else off",
     )
     sampling: dict[str, Any] = field(default_factory=dict)  # fields of `Sampling` but for max_new_tokens
+    endpoint: str | None = setting(None, "address of an OpenAI-compatible server that has the models", metavar="URL")
+    limit: float = setting(120.0, "seconds for an endpoint to answer", metavar="SECONDS", above=0)
 
     def __post_init__(self) -> None:
-        """Refuse wrong types and values out of bounds."""
+        """Refuse wrong types, values out of bounds, and what an endpoint cannot do."""
         check_settings(self)
+        if self.endpoint is not None:
+            check_remote(thinking=bool(self.sampling.get("thinking")), prefill=self.prefill)
 
 
 def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) -> tuple[Comparison, ScoreCounts]:
@@ -70,7 +75,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
     settings is refused, or with `overwrite` replaced.
     """
     check_free(folder, overwrite=overwrite)
-    located = locate(config.model, config.task, config.task_settings)
+    located = (locate if config.endpoint is None else locate_remote)(config.model, config.task, config.task_settings)
     model = located.resolve(answers=config.answers, max_tokens=config.max_tokens, prefill=config.prefill)
     task = model.task
     check_pool_size(config.pool, model.answers)
@@ -78,6 +83,8 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
     task.prepare(problems)
     sampling = Sampling(max_new_tokens=model.max_tokens * model.answers, **config.sampling)
     check_thinking(prefill=model.prefill, thinking=sampling.thinking)
+    if config.endpoint is not None:
+        check_remote(thinking=sampling.thinking, prefill=model.prefill)  # as the model was trained
     target = config.target or model.format.target or task.target
     for problem in problems:
         weights_for(target, task.names_of(problem), f"problem {problem.id!r}")  # refuses objectives that it lacks
@@ -91,29 +98,39 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
         "answers_per_generation": model.answers,
         "prefill": model.prefill,
         "sampling": asdict(sampling),
+        **({} if config.endpoint is None else {"generator": "endpoint"}),
         **scoring_note(task),
     }
     settings = {
         **{name: facts[name] for name in ("task", "task_settings", "split", "problems")},
         **{"model": model.path, "answers": model.answers, "pool": config.pool, "target": target},
         **asdict(sampling),
-        "prefill": model.prefill or None,  # as where it is not noted
+        # As where they are not noted. An endpoint may have another address when the evaluation continues.
+        "prefill": model.prefill or None,
+        "generator": facts.get("generator"),
     }
     log = EvalLog(folder)
     if not overwrite:
         log.check(settings)  # before the model is loaded
-    policy = load(model.path)
+    policy: Policy | RemoteModel
+    if config.endpoint is None:
+        policy = load(model.path)
+    else:
+        policy = RemoteModel(config.endpoint, served_name(config.model), sampling, timeout=config.limit)
     prompted: dict[str, Any] = {
         "answers": model.answers,
         "target": target,
         "target_in_prompt": model.format.target_in_prompt,
     }
     prompts = _prompts(task, problems, **prompted)
-    forced = model.forced_tags(policy.tokenizer)
+    forced, sampled = None, requested_with(prompts)
+    if isinstance(policy, Policy):
+        forced = model.forced_tags(policy.tokenizer)
+        sampled = sampled_with(policy, prompts, thinking=sampling.thinking)
     with disk_full(folder, hint=f"free some space, then {CONTINUE}"), _locked(folder):
         check_free(folder, overwrite=overwrite)  # another process may have written one meanwhile
         log.start(
-            settings | sampled_with(policy, prompts, thinking=sampling.thinking),
+            settings | sampled,
             scoring_note(task) | scored_with(located.task, problems),
             overwrite=overwrite,
         )
@@ -151,7 +168,7 @@ def check_pool_size(pool: int, answers: int) -> None:
 
 
 def evaluate(
-    policy: Policy,
+    policy: Policy | RemoteModel,
     task: Task[Any],
     problems: Sequence[Any],
     *,
@@ -166,7 +183,7 @@ def evaluate(
     """Sample completions, then score them, problem by problem, while they are read.
 
     Args:
-        policy: to sample from.
+        policy: to sample from; a remote one has a sampling of its own.
         task: of the problems.
         problems: of the task.
         answers: m, how many answers a prompt asks for.
@@ -181,8 +198,11 @@ def evaluate(
     generations = [(index, number) for index in range(len(problems)) for number in range(pool // answers)]
     prompts = _prompts(task, problems, answers=answers, target=target, target_in_prompt=target_in_prompt)
     completions = _sample(policy, [prompts[index] for index, _ in generations], sampling, forced, log)
+    counted = all(each.tokens is not None for each in completions)  # a pool has the tokens of all or of none
     unscored = [
-        UnscoredCompletion(problems[index], each.text, answers, {"generation": number, "tokens": each.tokens})
+        UnscoredCompletion(
+            problems[index], each.text, answers, {"generation": number, **({"tokens": each.tokens} if counted else {})}
+        )
         for (index, number), each in zip(generations, completions, strict=True)
     ]
     return _score(task, unscored, target, log)
@@ -203,7 +223,7 @@ def _prompts(
 
 
 def _sample(
-    policy: Policy,
+    policy: Policy | RemoteModel,
     prompts: Sequence[Sequence[Message]],
     sampling: Sampling,
     forced: ForcedTags | None,
@@ -211,7 +231,11 @@ def _sample(
 ) -> list[Completion]:
     """A completion for each prompt; logged, batch by batch."""
     batches = log.completions() if log else []
-    for batch in complete_batches(policy, prompts, sampling, forced=forced, first=len(batches)):
+    if isinstance(policy, RemoteModel):
+        new = request_batches(policy, prompts, {index for batch in batches for index in batch})
+    else:
+        new = complete_batches(policy, prompts, sampling, forced=forced, first=len(batches))
+    for batch in new:
         if log:
             log.add_completions(batch)
         batches.append(batch)

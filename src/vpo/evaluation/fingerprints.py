@@ -25,6 +25,11 @@ def sampled_with(policy: Policy, prompts: Sequence[Sequence[Message]], *, thinki
     }
 
 
+def requested_with(prompts: Sequence[Sequence[Message]]) -> dict[str, str]:
+    """Of the prompts for an endpoint, whose model is not seen."""
+    return {"prompts": _hash(prompts)}
+
+
 def scored_with(task: str, problems: Sequence[Any]) -> dict[str, str]:
     """Of problems, and of the file that defines their task where it is one of the user's."""
     fields = [asdict(problem) if is_dataclass(problem) else problem.id for problem in problems]  # type: ignore[arg-type]

@@ -39,11 +39,11 @@ class Completion:
 
     Attributes:
         text: without special tokens, and without the prefix that the completion was begun with; with forced tags.
-        tokens: how many were generated, forced tags and the end included.
+        tokens: how many were generated, forced tags and the end included; None where an endpoint does not count them.
     """
 
     text: str
-    tokens: int
+    tokens: int | None
 
 
 def complete(

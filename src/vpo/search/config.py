@@ -7,6 +7,7 @@ from typing import Any
 from vpo.evaluation.evaluate import EvalConfig
 from vpo.models.forced_tags import check_thinking
 from vpo.models.generate import Sampling
+from vpo.models.remote import check_remote
 from vpo.util.errors import InputError
 from vpo.util.settings import check_settings, setting, setting_like
 
@@ -25,7 +26,7 @@ class SearchConfig:
         choices=("transformers", "vllm", "endpoint"),
         shown="endpoint where --endpoint is given, else transformers",
     )
-    endpoint: str | None = setting(None, "address of an OpenAI-compatible server that has the models", metavar="URL")
+    endpoint: str | None = setting_like(EvalConfig, "endpoint")
     strategy: str = setting("evolve", "how to search", choices=("evolve", "best_of_n", "openevolve"))
     task: str | None = None  # its name, or the path of a Python file that defines it
     task_settings: Mapping[str, Any] = field(default_factory=dict)
@@ -64,8 +65,8 @@ class SearchConfig:
             raise InputError("generator endpoint needs its URL: give --endpoint URL")
         if self.generator != "endpoint" and self.endpoint is not None:
             raise InputError(f"endpoint {self.endpoint} needs generator endpoint, not {self.generator}")
-        if self.endpoint is not None and self.thinking:
-            raise InputError("thinking cannot be set for an endpoint: it is a setting of its server")
+        if self.endpoint is not None:
+            check_remote(thinking=self.thinking, prefill=self.prefill)
         check_thinking(prefill=bool(self.prefill), thinking=self.thinking)
         if self.strategy == "openevolve" and (self.operators is not None or "tokens" in self.budget):
             raise InputError("strategy openevolve takes neither operators nor a budget in tokens")

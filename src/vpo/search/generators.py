@@ -1,37 +1,19 @@
 """Generators write the completions of a search: transformers or vLLM in this process, or an endpoint."""
 
-from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol
 
 from vpo.models.forced_tags import ForcedTags
 from vpo.models.generate import Sampling, complete, render_prompts
 from vpo.models.policy import Policy
+from vpo.models.remote import ChatRequest, Generation, RemoteModel
 from vpo.search.operators import GenerationRequest
-from vpo.util.endpoint import Client, Endpoint, Reply
 from vpo.util.errors import InputError
 from vpo.util.grouping import group_by
 from vpo.util.packages import require
-from vpo.util.retries import RequestError, retry
 
 MAX_FAILED_BATCHES = 3  # in a row, before a search stops
-TRIES = 3  # of a request
-BACKOFF = 2.0  # seconds before a second try, at most
-
-
-@dataclass(frozen=True)
-class Generation:
-    """A completion, or why there is none.
-
-    Attributes:
-        text: the completion with its prefix.
-        tokens: how many were generated; None where the endpoint does not count them.
-        failure: why there is no completion.
-    """
-
-    text: str
-    tokens: int | None
-    failure: str | None = None
 
 
 class Generator(Protocol):
@@ -122,65 +104,39 @@ class VllmGenerator:
 
 
 class EndpointGenerator:
-    """A model behind an OpenAI-compatible endpoint: concurrent requests, each with a time limit.
+    """A model behind an OpenAI-compatible endpoint.
 
-    A request that fails, after some tries, is recorded as a failed generation. The search stops where no request was
-    ever answered, or where several whole batches in a row fail.
+    A request that fails is recorded as a failed generation. The search stops where no request was ever answered, or
+    where several whole batches in a row fail.
     """
 
     unsupported: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("regrow", "branch", "extend"), "starts the completion with a prefix, which a chat endpoint does not support"
     )
 
-    def __init__(
-        self,
-        address: str,
-        model: str,
-        sampling: Sampling,
-        *,
-        concurrent: int = 16,
-        timeout: float = 120.0,
-        tries: int = TRIES,
-    ) -> None:
-        """Generate with the model of a name behind an address such as http://localhost:8000/v1."""
-        self.endpoint = Endpoint(address, model, concurrent=concurrent, timeout=timeout)
-        self.sampling, self.tries = sampling, tries
+    def __init__(self, address: str, model: str, sampling: Sampling, **settings: Any) -> None:
+        """Generate with the model of a name behind an address; the settings are those of `RemoteModel`."""
+        self.remote = RemoteModel(address, model, sampling, **settings)
         self.ever_answered = False
         self.failed_batches = 0  # in a row
 
     def generate(self, requests: Sequence[GenerationRequest], seed: int) -> list[Generation]:
         """Reproducible only as far as the endpoint honours the seed."""
-        with self.endpoint.connect() as client:
-            futures = [client.submit(self._generate(client, request, seed + i)) for i, request in enumerate(requests)]
-            generations = [future.result() for future in futures]
+        generations = self.remote.generate(
+            [
+                ChatRequest(request.messages, _length(request, self.remote.sampling), seed + index)
+                for index, request in enumerate(requests)
+            ]
+        )
         failures = [generation.failure for generation in generations if generation.failure]
         if len(failures) < len(generations):
             self.ever_answered, self.failed_batches = True, 0
             return generations
         self.failed_batches += 1
         if not self.ever_answered or self.failed_batches >= MAX_FAILED_BATCHES:
-            raise InputError(
-                f"{self.endpoint.address}: none of {len(generations)} requests was answered: {failures[0]}"
-            )
+            address = self.remote.endpoint.address
+            raise InputError(f"{address}: none of {len(generations)} requests was answered: {failures[0]}")
         return generations
-
-    async def _generate(self, client: Client, request: GenerationRequest, seed: int) -> Generation:
-        def attempt() -> Awaitable[Reply]:
-            return client.chat(
-                request.messages,
-                temperature=self.sampling.temperature,
-                top_p=self.sampling.top_p,
-                max_tokens=_length(request, self.sampling),
-                seed=seed,
-            )
-
-        max_wait = self.endpoint.timeout
-        async with client.slots:
-            try:
-                reply = await retry(attempt, tries=self.tries, backoff=BACKOFF, max_wait=max_wait, seed=seed)
-            except RequestError as error:  # of the network, the server or the reply
-                return Generation("", 0, str(error))
-        return Generation(reply.text, reply.completion_tokens)
 
 
 def _length(request: GenerationRequest, sampling: Sampling) -> int:

@@ -7,9 +7,9 @@ from typing import Any
 from vpo.evaluation.eval_folder import FACTS, read_facts
 from vpo.models.forced_tags import check_thinking, tags_of
 from vpo.models.generate import Sampling
-from vpo.models.locate import EMBEDDED, LocatedModel, ResolvedModel, locate
+from vpo.models.locate import LocatedModel, ResolvedModel, locate
 from vpo.models.policy import load
-from vpo.models.prompt_format import PromptFormat
+from vpo.models.remote import check_remote, locate_remote, served_name
 from vpo.models.run_folder import is_run
 from vpo.search.candidates import SearchProblem
 from vpo.search.config import SearchConfig
@@ -79,7 +79,8 @@ class SearchSetup:
         """Load the model, or connect to its endpoint."""
         config = self.config
         if config.generator == "endpoint":
-            return EndpointGenerator(str(config.endpoint), self.served_name, self.sampling, timeout=config.limit)
+            name = served_name(config.model)
+            return EndpointGenerator(str(config.endpoint), name, self.sampling, timeout=config.limit)
         if config.generator == "vllm":
             opening = tags_of(self.task, self.model.answers)[0][0] if self.model.prefill else ""
             return VllmGenerator(self.model.path, self.sampling, opening)
@@ -91,12 +92,6 @@ class SearchSetup:
         if self.config.strategy == "best_of_n":
             return BestOfN()
         return Evolve(operators=self.operators, parents=self.config.parents, size=self.config.population)
-
-    @property
-    def served_name(self) -> str:
-        """The name of the model at the endpoint: for a local model that of its folder, as `vpo serve` names it."""
-        model = Path(self.config.model)
-        return model.absolute().name if model.exists() else self.config.model
 
 
 def prepare(config: SearchConfig) -> SearchSetup:
@@ -148,7 +143,7 @@ def _check_forcing(config: SearchConfig, answers: int) -> None:
     """Refuse prefill where the generator cannot force tags."""
     check_thinking(prefill=True, thinking=config.thinking)
     if config.generator == "endpoint":
-        raise InputError("prefill does not work with an endpoint, which begins completions itself: give --no-prefill")
+        check_remote(thinking=config.thinking, prefill=True)
     if config.generator == "vllm" and answers > 1:
         raise InputError(
             f"prefill does not work with generator vllm and {answers} answers: it cannot force the tags after the "
@@ -184,8 +179,6 @@ def locate_model(config: SearchConfig) -> tuple[LocatedModel, dict[str, Any]]:
             raise InputError(f"{folder / FACTS}: the file is damaged: it names no model")
         located = locate(facts["model"], config.task or facts["task"], {**facts["task_settings"], **settings})
         return located, facts
-    if config.endpoint is not None and config.model != EMBEDDED and not folder.exists():
-        if config.task is None:
-            raise InputError("task must be given with an endpoint whose model is not on this machine")
-        return LocatedModel(config.task, config.model, PromptFormat(task=config.task), settings), {}
+    if config.endpoint is not None:
+        return locate_remote(config.model, config.task, settings), {}
     return locate(config.model, config.task, settings), {}

@@ -14,7 +14,7 @@ from typing import Any
 from openevolve.config import LLMConfig, LLMModelConfig
 from openevolve.llm.openai import OpenAILLM
 
-from vpo.search.generators import BACKOFF
+from vpo.models.remote import BACKOFF
 from vpo.util.endpoint import Endpoint, Reply
 from vpo.util.retries import retry
 

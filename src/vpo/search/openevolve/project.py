@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from vpo.models.generate import Sampling
+from vpo.models.remote import BACKOFF, TRIES
 from vpo.search.candidates import SearchProblem
-from vpo.search.generators import BACKOFF, TRIES
 from vpo.search.loop import LoopConfig
 from vpo.search.openevolve.children import UNSCORED
 from vpo.search.openevolve.files import escaped, write_template

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vpo.search.generators import TRIES
+from vpo.models.remote import TRIES, served_name
 from vpo.search.log import Log
 from vpo.search.loop import LoopConfig
 from vpo.search.openevolve.children import read_children
@@ -41,7 +41,7 @@ def search(setup: SearchSetup, log: Log, progress: Callable[[int, int, int], Non
             problem,
             setup.source,
             str(setup.config.endpoint),
-            setup.served_name,
+            served_name(setup.config.model),
             setup.sampling,
             setup.config.features or setup.task.names_of(problem.problem),
             setup.config.limit,
