@@ -40,8 +40,8 @@ def options():
 
 def test_all_commands_are_walked():
     expected = ["tasks", "tasks show", "tasks validate", "eval", "train", "watch", "compare", "search", "warmup"]
-    expected += ["reproduce", "policy build", "export verl", "serve", "score", "measure", "diagnose", "rewards"]
-    expected += ["doctor"]
+    expected += ["reproduce", "policy build", "export verl", "serve", "import", "score", "measure", "diagnose"]
+    expected += ["rewards", "doctor"]
     assert list(COMMANDS) == expected
 
 

@@ -15,6 +15,7 @@ from vpo.cli import (
     doctor,
     evaluate,
     export,
+    import_pool,
     measure,
     policy,
     reproduce,
@@ -46,7 +47,7 @@ JOURNEY = (
 GROUPS = {
     "from a task to answers": (tasks, evaluate, train, watch, compare, search),
     "more on training": (warmup, reproduce, policy, export, serve),
-    "answers that you have": (score, measure, diagnose, rewards),
+    "answers that you have": (import_pool, score, measure, diagnose, rewards),
     "this machine": (doctor,),
 }
 # Packages of the extra `train`, and those that they install.

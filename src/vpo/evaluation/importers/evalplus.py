@@ -1,0 +1,41 @@
+"""EvalPlus: `*eval_results.json`, which `evalplus.evaluate` writes.
+
+A problem is a task such as HumanEval/0, a generation one solution. Objectives: `base` and `plus`, 1 where all tests of
+the data set, or all further ones of EvalPlus, pass. Without plus tests (`--base-only`) there is `base` alone. An answer
+that passes all is solved.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from vpo.evaluation.importers.answers import ImportedAnswer, Notes
+from vpo.evaluation.importers.source import Source, needed
+from vpo.util.errors import InputError
+
+PASS = "pass"
+
+
+def files(source: Source) -> list[Path]:
+    """The result files: an object with the field `eval`, and statuses in it."""
+    return [path for path in source.documents if _is_result(source.document(path))]
+
+
+def _is_result(document: object) -> bool:
+    evaluated = document.get("eval") if isinstance(document, Mapping) else None
+    solutions = next(iter(evaluated.values()), None) if isinstance(evaluated, Mapping) else None
+    return isinstance(solutions, list) and all(
+        isinstance(each, Mapping) and "base_status" in each for each in solutions
+    )
+
+
+def read(source: Source, paths: list[Path], notes: Notes) -> Iterator[ImportedAnswer]:
+    """Each solution with its statuses."""
+    for path in paths:
+        for task, solutions in source.document(path)["eval"].items():
+            for number, solution in enumerate(solutions):
+                where = f"{path}: solution {number} of {task}"
+                if not isinstance(solution, Mapping):
+                    raise InputError(f"{where}: a solution must be an object, not {type(solution).__name__}")
+                base, plus = needed(solution, "base_status", where), solution.get("plus_status")
+                scores = {"base": base == PASS} | ({} if plus is None else {"plus": plus == PASS})
+                yield ImportedAnswer(where, task, scores, answer=solution.get("solution"), solved=all(scores.values()))

@@ -1,0 +1,83 @@
+"""A file or folder to import: its files, and their first rows, by which a format is detected."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from vpo.util.errors import InputError
+from vpo.util.row_files import SUFFIXES, read_rows
+
+DOCUMENT = ".json"
+
+
+class Source:
+    """What `vpo import` was given."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Refuse a path that does not exist, and a file that cannot be of any format."""
+        self.path = Path(path)
+        if not self.path.exists():
+            raise InputError(f"no such file or folder: {path}")
+        if self.path.is_file() and not self.path.name.endswith((*SUFFIXES, DOCUMENT)):
+            raise InputError(f"{path}: a file to import must end in {', '.join(SUFFIXES)} or {DOCUMENT}")
+        self._first_rows: dict[Path, Mapping[str, Any]] = {}
+        self._documents: dict[Path, Any] = {}
+
+    @cached_property
+    def files(self) -> list[Path]:
+        """The file itself, or all files of the folder, in the order of their names."""
+        found = [self.path] if self.path.is_file() else self.path.rglob("*")
+        return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
+
+    @property
+    def tables(self) -> list[Path]:
+        """The files of rows."""
+        return [path for path in self.files if path.name.endswith(SUFFIXES)]
+
+    @property
+    def documents(self) -> list[Path]:
+        """The JSON files."""
+        return [path for path in self.files if path.suffix == DOCUMENT]
+
+    def tables_with(self, *columns: str) -> list[Path]:
+        """The files of rows whose first row has some columns."""
+        return [path for path in self.tables if set(columns) <= self.first_row(path).keys()]
+
+    def first_row(self, path: Path) -> Mapping[str, Any]:
+        """The first row of a file; without columns where there is none."""
+        if path not in self._first_rows:
+            _, row = next(read_rows(path), (0, {}))
+            if not isinstance(row, Mapping):
+                raise InputError(f"{path}:1: a row must be an object, not {type(row).__name__}")
+            self._first_rows[path] = row
+        return self._first_rows[path]
+
+    def document(self, path: Path) -> Any:
+        """What a JSON file holds."""
+        if path not in self._documents:
+            self._documents[path] = read_document(path)
+        return self._documents[path]
+
+    def rows(self, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Each row with its file and line."""
+        for line, row in read_rows(path):
+            if not isinstance(row, Mapping):
+                raise InputError(f"{path}:{line}: a row must be an object, not {type(row).__name__}")
+            yield f"{path}:{line}", row
+
+
+def read_document(path: Path) -> Any:
+    """Read a JSON file."""
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: the file is not JSON ({error})") from None
+
+
+def needed(row: Mapping[str, Any], name: str, where: str) -> Any:
+    """A field that a row must have."""
+    if row.get(name) is None:
+        raise InputError(f"{where}: the row has no {name!r}; it has {', '.join(row)}")
+    return row[name]
