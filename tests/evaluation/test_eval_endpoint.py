@@ -1,6 +1,8 @@
 """`vpo eval --endpoint`: a server samples; what it answered is never requested twice."""
 
 import json
+import threading
+import time
 
 import pytest
 
@@ -23,11 +25,9 @@ def command(address, folder, *more, model="some/model"):
 
 
 @pytest.fixture
-def tries_once(monkeypatch):
-    """No waiting for a second try."""
-    monkeypatch.setattr(remote.RemoteModel.__init__, "__kwdefaults__", {
-        "concurrent": 16, "timeout": 120.0, "tries": 1,
-    })  # fmt: skip
+def no_waiting(monkeypatch):
+    """A second try comes at once."""
+    monkeypatch.setattr(remote, "BACKOFF", 0.001)
 
 
 def test_an_endpoint_samples_the_pool(tmp_path, capsys):
@@ -53,13 +53,13 @@ def test_an_endpoint_samples_the_pool(tmp_path, capsys):
     assert sorted(each["seed"] for each in seen) == list(range(5, 17))  # each completion has its own
 
 
-def test_what_was_answered_is_kept_and_not_requested_again(tmp_path, capsys, tries_once):
+def test_what_was_answered_is_kept_and_not_requested_again(tmp_path, capsys, no_waiting):
     with endpoint(lambda request, number: "<answer>U</answer>") as (address, _):
         assert main(command(address, tmp_path / "whole")) == 0
     broken = lambda request, number: (500, b"down") if request["seed"] in (5, 6) else "<answer>U</answer>"  # noqa: E731
     with endpoint(broken) as (address, seen):
         assert main(command(address, tmp_path / "out")) == 2
-        assert len(seen) == 8  # the third batch is not begun
+        assert {each["seed"] for each in seen} == set(range(8))  # the third batch is not begun
     error = capsys.readouterr().err
     assert "2 of 4 requests failed: InternalServerError" in error
     assert "repeat the command to continue" in error
@@ -73,7 +73,7 @@ def test_what_was_answered_is_kept_and_not_requested_again(tmp_path, capsys, tri
     assert pools[0] == pools[1]
 
 
-def test_an_evaluation_does_not_change_between_endpoint_and_model(tmp_path, capsys, tries_once):
+def test_an_evaluation_does_not_change_between_endpoint_and_model(tmp_path, capsys, no_waiting):
     down = lambda request, number: (500, b"") if request["seed"] else "<answer>U</answer>"  # noqa: E731
     with endpoint(down) as (address, _):
         assert main(command(address, tmp_path / "out", model="embedded")) == 2
@@ -104,6 +104,7 @@ def test_tokens_are_those_of_all_completions_or_of_none(tmp_path, counts):
         (["--prefill"], "prefill does not work with an endpoint, which begins completions itself"),
         (["--thinking"], "thinking cannot be set for an endpoint: it is a setting of its server"),
         (["--limit", "0"], "limit must be greater than 0, not 0"),
+        (["--concurrent", "0"], "concurrent must be 1 or more, not 0"),
     ],
 )
 def test_what_an_endpoint_cannot_do_is_one_line(tmp_path, capsys, more, message):
@@ -114,12 +115,29 @@ def test_what_an_endpoint_cannot_do_is_one_line(tmp_path, capsys, more, message)
     assert not (tmp_path / "out").exists()
 
 
-def test_an_endpoint_that_is_down_is_one_line(tmp_path, capsys, tries_once):
+def test_an_endpoint_that_is_down_is_one_line(tmp_path, capsys, no_waiting):
     assert main(command("http://user:secret@127.0.0.1:9/v1", tmp_path / "out")) == 2
     error = capsys.readouterr().err
     assert "127.0.0.1:9: 4 of 4 requests failed" in error
     assert "secret" not in error
     assert error.count("\n") == 1
+
+
+def test_no_more_requests_are_in_flight_than_allowed(tmp_path):
+    flying, most, lock = [0], [0], threading.Lock()
+
+    def answer(request, number):
+        with lock:
+            flying[0] += 1
+            most[0] = max(most[0], flying[0])
+        time.sleep(0.05)
+        with lock:
+            flying[0] -= 1
+        return "<answer>U</answer>"
+
+    with endpoint(answer) as (address, _):
+        assert main(command(address, tmp_path / "out", "--batch", "12", "--concurrent", "3")) == 0
+    assert 1 <= most[0] <= 3
 
 
 def test_a_model_elsewhere_needs_its_task(tmp_path, capsys):

@@ -39,7 +39,7 @@ def add(commands: Commands) -> None:
     add_task_settings(command)
     add_fields(command, EvalConfig, ("split", "problems", "pool", "answers", "max_tokens", "prefill"))
     add_fields(command, Sampling, ("temperature", "top_p", "batch", "seed", "thinking"))
-    add_fields(command, EvalConfig, ("endpoint", "limit"))
+    add_fields(command, EvalConfig, ("endpoint", "limit", "concurrent"))
     add_out(command, "folder of the evaluation", shown="the run itself; else runs/TASK-MODEL")
     command.add_argument(
         "--overwrite", action="store_true", help="replace the evaluation in that folder, complete or not"

@@ -23,7 +23,7 @@ from vpo.models.generate import Completion, Sampling, complete_batches
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
 from vpo.models.prompt_format import MAX_TOKENS
-from vpo.models.remote import RemoteModel, check_remote, locate_remote, request_batches, served_name
+from vpo.models.remote import CONCURRENT, RemoteModel, check_remote, locate_remote, request_batches, served_name
 from vpo.tasks import Message, Task
 from vpo.tasks.batches import in_batches
 from vpo.tasks.task import scoring_note
@@ -60,6 +60,7 @@ class EvalConfig:
     sampling: dict[str, Any] = field(default_factory=dict)  # fields of `Sampling` but for max_new_tokens
     endpoint: str | None = setting(None, "address of an OpenAI-compatible server that has the models", metavar="URL")
     limit: float = setting(120.0, "seconds for an endpoint to answer", metavar="SECONDS", above=0)
+    concurrent: int = setting(CONCURRENT, "requests in flight at an endpoint, within a batch", least=1)
 
     def __post_init__(self) -> None:
         """Refuse wrong types, values out of bounds, and what an endpoint cannot do."""
@@ -116,7 +117,8 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
     if config.endpoint is None:
         policy = load(model.path)
     else:
-        policy = RemoteModel(config.endpoint, served_name(config.model), sampling, timeout=config.limit)
+        reached: dict[str, Any] = {"timeout": config.limit, "concurrent": config.concurrent}
+        policy = RemoteModel(config.endpoint, served_name(config.model), sampling, **reached)
     prompted: dict[str, Any] = {
         "answers": model.answers,
         "target": target,
