@@ -276,3 +276,14 @@ def test_a_reward_that_trl_does_not_know_is_refused_or_counted(tmp_path, capsys)
     assert "completions_00001.parquet:1: scores['correct'] must be a number, not nan; leave out answers" in error
     counts, _ = imported(tmp_path, capsys, path, "--skip-unscored")
     assert (counts["answers"], counts["skipped"]) == (2, 2)
+
+
+def test_files_of_several_formats_are_told_apart(tmp_path, capsys):
+    for name in ("evalplus", "trl"):
+        shutil.copytree(WRITTEN / name, tmp_path / "all" / name)
+    error = refused(capsys, tmp_path / "all")
+    assert "has files of several formats: evalplus (" in error
+    assert "samples_eval_results.json), trl (" in error
+    assert "choose one with --from" in error
+    counts, _ = imported(tmp_path, capsys, tmp_path / "all", "--from", "trl")
+    assert (counts["format"], counts["files"]) == ("trl", 2)

@@ -132,7 +132,7 @@ def _rows(answers: Iterable[ImportedAnswer], choices: Choices, counts: ImportCou
         problem = str(answer.problem)
         generations[problem] += answer.position == 1  # a completion begins
         counted = max(0, generations[problem] - 1)
-        key = problem, counted if answer.generation is None else answer.generation
+        key = problem, counted if answer.generation is None else _generation(answer)
         try:
             row = _row(answer, key[1], _scores(answer, choices))
         except _UnscoredError as error:
@@ -145,6 +145,12 @@ def _rows(answers: Iterable[ImportedAnswer], choices: Choices, counts: ImportCou
             counts.left_out.update(dict.fromkeys(answer.further))
     counts.skipped = sum(len(rows[key]) for key in unscored)
     return [row for key, several in rows.items() if key not in unscored for row in several]
+
+
+def _generation(answer: ImportedAnswer) -> str | int:
+    if isinstance(answer.generation, bool) or not isinstance(answer.generation, str | int):
+        raise InputError(f"{answer.where}: generation must be text or an integer, not {answer.generation!r}")
+    return answer.generation
 
 
 def _row(answer: ImportedAnswer, generation: Any, scores: Mapping[str, float]) -> Row:

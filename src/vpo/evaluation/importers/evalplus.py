@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes
-from vpo.evaluation.importers.source import Source, needed
-from vpo.util.errors import InputError
+from vpo.evaluation.importers.source import Source, needed, objects_in
 
 PASS = "pass"
 
@@ -23,19 +22,17 @@ def files(source: Source) -> list[Path]:
 def _is_result(document: object) -> bool:
     evaluated = document.get("eval") if isinstance(document, Mapping) else None
     solutions = next(iter(evaluated.values()), None) if isinstance(evaluated, Mapping) else None
-    return isinstance(solutions, list) and all(
-        isinstance(each, Mapping) and "base_status" in each for each in solutions
-    )
+    first = solutions[0] if isinstance(solutions, list) and solutions else None
+    return isinstance(first, Mapping) and "base_status" in first
 
 
 def read(source: Source, paths: list[Path], notes: Notes) -> Iterator[ImportedAnswer]:
     """Each solution with its statuses."""
     for path in paths:
-        for task, solutions in source.document(path)["eval"].items():
-            for number, solution in enumerate(solutions):
+        evaluated = source.document(path)["eval"]
+        for task in evaluated:
+            for number, solution in enumerate(objects_in(evaluated, task, str(path))):
                 where = f"{path}: solution {number} of {task}"
-                if not isinstance(solution, Mapping):
-                    raise InputError(f"{where}: a solution must be an object, not {type(solution).__name__}")
                 base, plus = needed(solution, "base_status", where), solution.get("plus_status")
                 scores = {"base": base == PASS} | ({} if plus is None else {"plus": plus == PASS})
                 yield ImportedAnswer(where, task, scores, answer=solution.get("solution"), solved=all(scores.values()))

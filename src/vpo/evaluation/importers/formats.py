@@ -50,13 +50,14 @@ def files_of(source: Source, name: str) -> list[Path]:
 
 def detect(source: Source) -> str:
     """The format of a source by its content; refuses one that is unknown or ambiguous."""
-    matching = [name for name, each in FORMATS.items() if each.files(source)]
+    matching = {name: paths for name, each in FORMATS.items() if (paths := each.files(source))}
     if len(matching) == 1:
-        return matching[0]
+        return next(iter(matching))
     if not matching and table.files(source):
         return TABLE
     if matching:
-        raise InputError(f"{source.path} may be {' or '.join(matching)}: choose one with --from")
+        several = ", ".join(f"{name} ({paths[0]})" for name, paths in matching.items())
+        raise InputError(f"{source.path} has files of several formats: {several}; choose one with --from")
     raise InputError(
         f"{source.path}: the format is not known: give --from {'|'.join(FORMATS)}, or name the columns of a table, "
         f"such as --map problem=COLUMN,scores=COLUMN; {_seen(source)}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes
-from vpo.evaluation.importers.source import Source, needed
+from vpo.evaluation.importers.source import Source, id_in, list_in
 from vpo.util.errors import InputError
 from vpo.util.files import storable
 
@@ -43,7 +43,7 @@ def _read(source: Source, path: Path, notes: Notes) -> Iterator[ImportedAnswer]:
     seen: Counter[tuple[Any, str]] = Counter()
     documents: dict[tuple[Any, int], dict[str, tuple[str, Mapping[str, Any]]]] = {}
     for where, row in source.rows(path):
-        document, filtered_by = needed(row, "doc_id", where), str(row.get("filter") or "none")
+        document, filtered_by = id_in(row, "doc_id", where), str(row.get("filter") or "none")
         key = document, seen[document, filtered_by]  # rows of several runs may be in one file
         seen[document, filtered_by] += 1
         documents.setdefault(key, {})[filtered_by] = where, row
@@ -55,7 +55,7 @@ def _read(source: Source, path: Path, notes: Notes) -> Iterator[ImportedAnswer]:
             for name, (where, row) in rows.items()
             for metric, value in _metrics(row, where).items()
         }
-        texts = _texts(first.get("resps"))
+        texts = _texts(list_in(first, "resps", where))
         if len(texts) > 1:
             notes["further responses are left out: lm-eval scores one for each document"] += len(texts) - 1
         yield ImportedAnswer(
@@ -68,8 +68,8 @@ def _read(source: Source, path: Path, notes: Notes) -> Iterator[ImportedAnswer]:
 
 
 def _metrics(row: Mapping[str, Any], where: str) -> dict[str, Any]:
-    listed = row.get("metrics")
-    names = listed if isinstance(listed, list) else [name for name in row if name not in COLUMNS]
+    listed = list_in(row, "metrics", where) if "metrics" in row else [name for name in row if name not in COLUMNS]
+    names = [str(name) for name in listed]
     if not names:
         raise InputError(f"{where}: the row has no metric; it has {', '.join(row)}")
     if missing := [name for name in names if name not in row]:
@@ -77,9 +77,9 @@ def _metrics(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {name: row[name] for name in names}
 
 
-def _texts(responses: Any) -> list[str]:
+def _texts(responses: list[Any]) -> list[str]:
     """The responses of a document, [[text, …]]; none for multiple choice, where they are log-likelihoods."""
-    first = responses[0] if isinstance(responses, list) and responses else None
+    first = responses[0] if responses else None
     return [storable(each) for each in first if isinstance(each, str)] if isinstance(first, list) else []
 
 

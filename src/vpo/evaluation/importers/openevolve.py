@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes
-from vpo.evaluation.importers.source import Source, needed, read_document
+from vpo.evaluation.importers.source import Source, read_document
 from vpo.util.errors import InputError
 from vpo.util.files import storable
 from vpo.util.grouping import group_by
@@ -46,19 +46,20 @@ def read(source: Source, paths: list[Path], notes: Notes) -> Iterator[ImportedAn
             metrics = program["metrics"]
             scores = {metric: value for metric, value in metrics.items() if metric != COMBINED} or metrics
             further = {metric: value for metric, value in metrics.items() if metric not in scores}
-            code = storable(needed(program, "code", str(path)))
+            code = storable(program["code"])
             yield ImportedAnswer(str(path), name, scores, code, generation=program["id"], further=further)
 
 
 def _program(path: Path) -> Mapping[str, Any]:
     program = read_document(path)
     if not _is_program(program):
-        raise InputError(f"{path}: a program must have id, code and metrics")
+        raise InputError(f"{path}: a program must have an id, code, and metrics, name → number")
     return dict(program)
 
 
 def _order(program: Mapping[str, Any]) -> tuple[int, str]:
-    return program.get("iteration_found") or 0, str(program["id"])
+    iteration = program.get("iteration_found")
+    return iteration if isinstance(iteration, int) else 0, program["id"]
 
 
 def _run_of(programs: Path) -> Path:
@@ -69,7 +70,8 @@ def _run_of(programs: Path) -> Path:
 
 def _is_program(document: Any) -> bool:
     fields = document if isinstance(document, Mapping) else {}
-    return {"id", "code", "metrics"} <= fields.keys() and isinstance(fields["metrics"], Mapping)
+    texts = isinstance(fields.get("id"), str) and isinstance(fields.get("code"), str)
+    return texts and isinstance(fields.get("metrics"), Mapping)
 
 
 def _iteration(programs: Path) -> tuple[int, str]:

@@ -81,3 +81,36 @@ def needed(row: Mapping[str, Any], name: str, where: str) -> Any:
     if row.get(name) is None:
         raise InputError(f"{where}: the row has no {name!r}; it has {', '.join(row)}")
     return row[name]
+
+
+def object_in(row: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
+    """A field that is an object; empty where the row does not have it."""
+    value = row.get(name)
+    if not isinstance(value, Mapping | None):
+        raise InputError(f"{where}: {name} must be an object, not {type(value).__name__}")
+    return value or {}
+
+
+def list_in(row: Mapping[str, Any], name: str, where: str) -> list[Any]:
+    """A field that is a list; empty where the row does not have it."""
+    value = row.get(name)
+    if not isinstance(value, list | None):
+        raise InputError(f"{where}: {name} must be a list, not {type(value).__name__}")
+    return value or []
+
+
+def objects_in(row: Mapping[str, Any], name: str, where: str) -> list[Mapping[str, Any]]:
+    """A field that is a list of objects; empty where the row does not have it."""
+    values = list_in(row, name, where)
+    for value in values:
+        if not isinstance(value, Mapping):
+            raise InputError(f"{where}: {name} must hold objects, not {type(value).__name__}")
+    return values
+
+
+def id_in(row: Mapping[str, Any], name: str, where: str) -> str | int:
+    """A field that the row must have, a text or an integer."""
+    value = needed(row, name, where)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InputError(f"{where}: {name} must be text or an integer, not {type(value).__name__}")
+    return value

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes, problem_name, text_of
-from vpo.evaluation.importers.source import Source, needed
+from vpo.evaluation.importers.source import Source, needed, object_in, objects_in
 from vpo.util.errors import InputError, one_line
 
 COUNTS = ("num_turns", "total_tool_calls")  # metrics that environments add by themselves
@@ -47,46 +47,53 @@ def _is_result(source: Source, path: Path) -> bool:
 
 def _of_trace(episode: Mapping[str, Any], where: str) -> ImportedAnswer:
     """An episode of one agent."""
-    traces = needed(episode, "traces", where)
+    needed(episode, "traces", where)
+    traces = objects_in(episode, "traces", where)
     if len(traces) != 1:
         raise InputError(f"{where}: an episode must have the trace of 1 agent, not of {len(traces)}")
-    trace, data = traces[0], episode["task"]["data"]
-    name = next((data[key] for key in ("id", "name", "idx") if data.get(key) is not None), None)
-    taskset = episode.get("env", {}).get("id") or "task"
-    rewards: Mapping[str, Any] = trace.get("rewards") or {}
-    errors = [*trace.get("errors", ()), *episode.get("errors", ())]
+    rewards = object_in(traces[0], "rewards", where)
+    each = {name: object_in(rewards, name, where) for name in rewards}
+    errors = [*objects_in(traces[0], "errors", where), *objects_in(episode, "errors", where)]
+    reply = traces[0].get("root_reply")
     return ImportedAnswer(
         where,
-        problem_name(data.get("prompt")) if name is None else f"{taskset}/{name}",
-        {reward: (value or {}).get("score") for reward, value in rewards.items()} if episode["ok"] else {},
-        answer=trace.get("root_reply") or _last_reply(trace),
-        tokens=trace.get("num_output_tokens") or None,
-        further=trace.get("metrics") or {},
-        target={reward: (value or {}).get("weight", 1.0) for reward, value in rewards.items()},
+        _task_name(episode, where),
+        {name: reward.get("score") for name, reward in each.items()} if episode.get("ok") is True else {},
+        answer=_last_reply(traces[0], where) if reply is None else text_of(reply),
+        tokens=traces[0].get("num_output_tokens") or None,
+        further=object_in(traces[0], "metrics", where),
+        target={name: reward.get("weight", 1.0) for name, reward in each.items()},
         failure=one_line(errors[-1].get("message", "")) if errors else None,
     )
 
 
-def _last_reply(trace: Mapping[str, Any]) -> str | None:
+def _task_name(episode: Mapping[str, Any], where: str) -> str:
+    """The id of a task; where it has none its prompt."""
+    data = object_in(object_in(episode, "task", where), "data", where)
+    name = next((data[key] for key in ("id", "name", "idx") if data.get(key) is not None), None)
+    taskset = object_in(episode, "env", where).get("id") or "task"
+    return problem_name(needed(data, "prompt", where)) if name is None else f"{taskset}/{name}"
+
+
+def _last_reply(trace: Mapping[str, Any], where: str) -> str | None:
     """The last message that the model wrote."""
-    sampled = [node["message"] for node in trace.get("nodes", ()) if node.get("sampled")]
-    return text_of(sampled[-1].get("content")) if sampled else None
+    sampled = [node for node in objects_in(trace, "nodes", where) if node.get("sampled")]
+    return text_of(object_in(sampled[-1], "message", where).get("content")) if sampled else None
 
 
 def _of_result(row: Mapping[str, Any], where: str) -> ImportedAnswer:
-    reward, every = {"reward": row.get("reward")}, row.get("metrics") or {}
+    reward, every = {"reward": row.get("reward")}, object_in(row, "metrics", where)
     metrics = {name: value for name, value in every.items() if name not in COUNTS}
     counts = {name: value for name, value in every.items() if name in COUNTS}
     example, task, error = row.get("example_id"), row.get("task"), row.get("error")
-    named = f"{task}/{example}" if isinstance(task, str) and task else example
-    usage: Mapping[str, Any] = row.get("token_usage") or {}
+    named = f"{task}/{example}" if isinstance(task, str) and task else str(example)
     failure = None if error is None else one_line(error.get("error", error) if isinstance(error, Mapping) else error)
     return ImportedAnswer(
         where,
         problem_name(needed(row, "prompt", where)) if example is None else named,
         {} if failure else (metrics or reward),
         answer=text_of(row.get("completion")),
-        tokens=usage.get("output_tokens") or None,
+        tokens=object_in(row, "token_usage", where).get("output_tokens") or None,
         further={**counts, **(reward if metrics else {})},
         failure=failure,
     )

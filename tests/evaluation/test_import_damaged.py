@@ -1,0 +1,83 @@
+"""Results with a value that is missing or of another type anywhere: a pool, or one line, and never a traceback."""
+
+import copy
+import json
+import random
+
+import pytest
+
+from tests.evaluation.test_import import FOLDERS, WRITTEN
+from vpo import read_pool
+from vpo.evaluation.importers.convert import Choices, import_pool
+from vpo.util.errors import InputError
+from vpo.util.row_files import read_rows
+
+pytest.importorskip("pyarrow")
+
+WRONG = (None, True, -7, 2.5, float("inf"), "x", "", [], [None], [[1]], {}, {"a": None}, {"content": 3})
+
+
+def nodes(value, path=()):
+    """The path of every value inside JSON."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inner:
+        yield from nodes(each, (*path, key))
+
+
+def mutated(value, random_source):
+    """A copy with one value removed or replaced; and the path of it."""
+    value = copy.deepcopy(value)
+    *path, last = random_source.choice([path for path in nodes(value) if path])
+    holder = value
+    for key in path:
+        holder = holder[key]
+    wrong = random_source.choice((*WRONG, ...))
+    if wrong is ...:
+        del holder[last]
+    else:
+        holder[last] = wrong
+    return value
+
+
+def contents():
+    """Each file that is read, as JSON: a document, or a list of rows."""
+    for name, folder in {**FOLDERS, "verifiers before 0.4": "verifiers_0_1"}.items():
+        for path in sorted((WRITTEN / folder).rglob("*.*")):
+            if path.suffix in (".json", ".jsonl", ".parquet") and path.name != "metadata.json":
+                yield pytest.param(name.split()[0], path, id=f"{name}-{path.name[:20]}")
+                if name == "openevolve":
+                    break
+
+
+@pytest.mark.parametrize(("name", "path"), list(contents()))
+def test_wrong_values_are_one_line(name, path, tmp_path):
+    rows = path.suffix != ".json"
+    content = [row for _, row in read_rows(path)] if rows else json.loads(path.read_text())
+    folder = tmp_path / "in" / ("programs" if name == "openevolve" else "")
+    folder.mkdir(parents=True)
+    if name == "bigcode":  # its files are read together
+        for other in path.parent.glob("*.json"):
+            (folder / other.name).write_bytes(other.read_bytes())
+    random_source = random.Random(path.name)
+    for _ in range(80):
+        wrong = mutated(content, random_source)
+        text = "".join(json.dumps(row) + "\n" for row in wrong) if rows else json.dumps(wrong)
+        (folder / (f"{path.stem}.jsonl" if rows else path.name)).write_text(text)
+        for source_format in (None, name):
+            check(tmp_path, source_format)
+
+
+def check(tmp_path, source_format):
+    """Import what is there."""
+    pool = tmp_path / "pool.jsonl"
+    pool.unlink(missing_ok=True)
+    try:
+        import_pool(tmp_path / "in", pool, format=source_format, choices=Choices())
+        read_pool(pool)
+    except InputError as error:
+        line = str(error)
+    else:
+        return
+    assert "\n" not in line
+    assert not pool.exists()
