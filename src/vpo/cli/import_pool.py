@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vpo.cli.arguments import ROWS, Commands, add_json, add_out, distinct
+from vpo.cli.arguments import ROWS, Commands, add_examples, add_json, add_out, distinct
 from vpo.cli.fields import names
 from vpo.cli.output import as_json, plain
 from vpo.evaluation.importers.formats import NAMES
@@ -27,9 +27,7 @@ def add(commands: Commands) -> None:
         "sample logs of lm-evaluation-harness, details of lighteval, results of EvalPlus, bigcode-evaluation-harness "
         "and verifiers, checkpoints of OpenEvolve, completions of TRL, and any table by a mapping of its columns. "
         "The format is detected by the content.",
-        epilog="Examples: `vpo import samples_gsm8k.jsonl`; "
-        "`vpo import rollouts.parquet --map problem=prompt,scores=rewards,answer=completion`. "
-        "Scores must lie in 0..1; others are refused unless --range scales them. See docs/importing.md.",
+        epilog="Scores must lie in 0..1; others are refused unless --range scales them. See docs/importing.md.",
     )
     command.add_argument("source", metavar="PATH", help="file or folder that another package wrote")
     command.add_argument(
@@ -61,6 +59,11 @@ def add(commands: Commands) -> None:
     )
     add_out(command, f"the pool to write, {ROWS}", shown="PATH with .pool.jsonl")
     add_json(command)
+    add_examples(
+        command,
+        "vpo import samples_gsm8k.jsonl",
+        "vpo import rollouts.parquet --map problem=prompt,scores=rewards,answer=completion",
+    )
     command.set_defaults(run=run)
 
 
