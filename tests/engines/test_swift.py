@@ -85,6 +85,7 @@ def test_unknown_rewards_get_the_mean_of_their_group():
         ("vpo", {"kl_in_reward": True}, "--kl_in_reward must be false"),
         ("vpo", {"reward_weights": [1.0, 0.5]}, r"--reward_weights must be 1 for vpo, .* not \[1.0, 0.5\]"),
         ("vpo", {"reward_weights": [2.0]}, "--reward_weights must be 1 for vpo"),
+        ("vpo", {"multi_turn_scheduler": "math_tip"}, "--multi_turn_scheduler must not be given, not math_tip"),
         ("vpo", {"num_generations": 8}, "num_generations must be 4, the group of the reward, not 8"),
         ("maxrl", {"num_generations_eval": 2}, "num_generations_eval must be 4 for maxrl, not 2"),
         ("maxrl", {"per_device_train_batch_size": 6}, "maxrl needs whole groups in one process"),

@@ -15,7 +15,7 @@ from trl import GRPOTrainer
 
 from vpo.engines.answer_tokens import TokenOwners
 from vpo.engines.caller import caller_of
-from vpo.engines.compatibility import check
+from vpo.engines.compatibility import check, check_single_turn, single_reward_hint
 from vpo.engines.reward import RewardFunction
 from vpo.engines.scorer import RewardResult
 from vpo.util.errors import InputError
@@ -34,6 +34,7 @@ class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is untyped
                 "trl.GRPOTrainer for others"
             )
         check(reward, self.args)
+        check_single_turn(self, "AnswerTrainer", single_reward_hint(reward.method))
         self.reward: RewardFunction = reward
         self.result: RewardResult | None = None  # of the batch that is being scored
         tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)  # a processor has one

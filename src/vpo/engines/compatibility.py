@@ -1,6 +1,6 @@
 """Which arguments of a GRPO trainer fit a method, and which do not."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vpo.methods import Method
 from vpo.util.errors import InputError
@@ -43,6 +43,46 @@ def check_method(method: Method, args: "GRPOConfig") -> None:
         if getattr(args, name) != value:
             raise InputError(f"{name} must be {value!r} for {method.name}, not {getattr(args, name)!r}")
     method.check_group_size(args.num_generations)
+
+
+def check_trainer(reward: "RewardScorer", trainer: Any) -> None:
+    """Refuse a `trl.GRPOTrainer` that adds other rewards, or whose completions are not the policy's own text alone."""
+    if getattr(trainer, "rollout_func", None) is not None:
+        raise InputError(
+            "rollout_func is not supported, since what an environment writes would be read as the policy's answers: "
+            "use tools or environment_factory of the trainer"
+        )
+    functions = getattr(trainer, "reward_funcs", [])
+    if len(functions) > 1:
+        weights = trainer.reward_weights.tolist()
+        rows = zip(functions, trainer.reward_func_names, weights, strict=True)
+        others = [name for function, name, weight in rows if function is not reward and weight != 0]
+        if others:
+            raise InputError(
+                f"reward_weights must be 0 for {', '.join(others)}, which would be added to the reward of "
+                f"{reward.method.name}: what else counts belongs into its vector"
+            )
+
+
+def check_single_turn(trainer: Any, name: str, hint: str = "") -> None:
+    """Refuse tools and environments where each token must belong to the one turn of a completion.
+
+    Args:
+        trainer: of TRL.
+        name: of its class.
+        hint: what to do instead, as the end of the message.
+    """
+    uses = {
+        "environment_factory": trainer.environment_factories,  # whose methods are among the tools
+        "tools": trainer.tools,
+        "rollout_func": trainer.rollout_func,
+    }
+    for setting, value in uses.items():
+        if value:
+            raise InputError(
+                f"{setting} is not supported by {name}, since tokens of earlier turns and of their results belong to "
+                f"no answer: train with trl.GRPOTrainer{hint}"
+            )
 
 
 def check_stock_trainer(method: Method) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from trl import GRPOTrainer
 
 from vpo.engines.answer_trainer import AnswerTrainer
+from vpo.engines.compatibility import check_single_turn
 from vpo.models.forced_tags import ForcedTags, ForcingProcessor
 
 
@@ -21,7 +22,13 @@ class _Forcing:
     forcing: ForcingProcessor | None = None  # of the completions that were sampled last
 
     def force_tags(self, model: Any, forced: ForcedTags) -> None:
-        """Force tags in all completions that the model's own `generate` samples."""
+        """Force tags in all completions that the model's own `generate` samples.
+
+        Args:
+            model: the policy that the trainer trains.
+            forced: the tags, and how the tokenizer writes them.
+        """
+        check_single_turn(self, "ForcingTrainer", ", without forced tags")
         sample = model.generate
 
         def generate(*prompts: Any, **settings: Any) -> Any:

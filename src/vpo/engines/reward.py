@@ -9,7 +9,7 @@ import numpy as np
 from vpo.core.arrays import as_array
 from vpo.core.checks import as_integer, check_weights
 from vpo.engines.caller import Caller, caller_of, trainer_of
-from vpo.engines.compatibility import check, check_stock_trainer
+from vpo.engines.compatibility import check, check_stock_trainer, check_trainer
 from vpo.engines.grading import FunctionGrader, Grader, ScoreFunction, TaskGrader
 from vpo.engines.rows import rows_of
 from vpo.engines.scorer import RewardScorer
@@ -43,6 +43,7 @@ class RewardFunction(RewardScorer):
         if trainer is not None:
             check(self, trainer.args)
             check_stock_trainer(self.method)
+            check_trainer(self, trainer)
             caller = caller_of(trainer)
         result = self.score(rows_of(prompts, columns), completions, caller.truncated(completion_ids), caller)
         self.check_known(result.known, caller)

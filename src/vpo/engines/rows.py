@@ -61,10 +61,14 @@ def group_indices(rows: Sequence[Mapping[str, Any]], size: int) -> list[list[int
 
 
 def text_of(completion: Any) -> str:
-    """The text of a completion: itself, or that of its last message, joined where the message has several parts."""
+    """The text of a completion: itself, or that of its last message, joined where the message has several parts.
+
+    Of several turns, with the results of tools between them, only the last counts, and only if the policy wrote it.
+    """
     if isinstance(completion, str):
         return completion
-    content = completion[-1].get("content") if completion else None
+    last = completion[-1] if completion else {}
+    content = last.get("content") if last.get("role", "assistant") == "assistant" else None
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else ""
