@@ -113,8 +113,8 @@ def check_arguments(reward: RewardFunction, args: Any) -> None:
         raise InputError("--kl_in_reward must be false: it subtracts KL from the rewards before they are compared")
     if getattr(args, "multi_turn_scheduler", None):
         raise InputError(
-            f"--multi_turn_scheduler must not be given, not {args.multi_turn_scheduler}: earlier turns would be read as "
-            "the prompt, and the group of a rollout would not be known"
+            f"--multi_turn_scheduler must not be given, not {args.multi_turn_scheduler}: earlier turns would be read "
+            "as the prompt, and the group of a rollout would not be known"
         )
     weights = args.reward_weights
     if weights and (weights[0] != 1 or any(weights[1:])):
