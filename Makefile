@@ -28,7 +28,7 @@ DEMO_vpo_marginal := --answers 1 --group 24
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-slow lint types format bench demo demo-bandit clean
+.PHONY: help setup test test-slow lint types docs docs-serve format bench demo demo-bandit clean
 .PHONY: trainers-packages trainers-env test-trainers verl-packages verl-env test-verl
 
 help:  ## show the targets
@@ -102,6 +102,14 @@ lint: $(READY)  ## check style and the import contract between packages
 types: $(READY)  ## check types
 	$(BIN)/mypy
 
+# Strictly: a broken link, a page that is in no menu, or a public name without a docstring fails.
+docs: $(READY)  ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+docs-serve: $(READY)  ## show the documentation while you write it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
 format: $(READY)  ## fix style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -138,4 +146,4 @@ demo-bandit: $(READY)  ## the same without a language model, in numpy alone: sec
 	$(BIN)/vpo diagnose bandit/vpo.jsonl
 
 clean:  ## remove .venv and everything made
-	rm -rf $(VENV) $(TRAINERS) $(VERL) demo bandit .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRAINERS) $(VERL) demo bandit site .mypy_cache .pytest_cache .ruff_cache .hypothesis
