@@ -1,6 +1,7 @@
 """Writes the reference of the Python names, and refuses to build a site that lacks one.
 
-`<!-- generated: names of MODULE -->` in a page becomes a directive of mkdocstrings for each name in `MODULE.__all__`.
+`<!-- generated: names of MODULE -->` in a page becomes a directive of mkdocstrings for each name in `MODULE.__all__`,
+`<!-- generated: methods -->` one for each method, `<!-- generated: settings of MODULE:CLASS -->` a table of its fields.
 The build fails where a module with an `__all__` is in no page, or a public name or a public member of it has no
 docstring.
 """
@@ -9,6 +10,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +19,8 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
+METHODS = "<!-- generated: methods -->"
+SETTINGS = re.compile(r"^<!-- generated: settings of ([\w.]+):(\w+) -->$", re.MULTILINE)
 MARK = re.compile(r"^<!-- generated: names of ([\w.]+) -->$", re.MULTILINE)
 # Importing it needs verl, which lives in an environment of its own; docs/verl.md describes it.
 ELSEWHERE = ("vpo.engines.verl",)
@@ -24,6 +28,12 @@ ELSEWHERE = ("vpo.engines.verl",)
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put a directive for each public name in its place."""
+    markdown = SETTINGS.sub(
+        lambda match: class_directive(getattr(import_module(match[1]), match[2]), f"{match[1]}.{match[2]}"), markdown
+    )
+    if METHODS in markdown:
+        every = import_module("vpo.methods").METHODS
+        markdown = markdown.replace(METHODS, "\n\n".join(method_directive(kind) for kind in every.values()))
     return MARK.sub(lambda match: directives(match[1]), markdown)
 
 
@@ -73,8 +83,46 @@ def directives(module: str) -> str:
 def directive(module: str, name: str) -> str:
     """The directive of one name, by where it is defined: `vpo.core.diversity` is a module and a function."""
     value = getattr(import_module(module), name)
-    path = f"{value.__module__}.{value.__qualname__}" if documented(module, name) else f"{module}.{name}"
-    return f"::: {path}\n    options:\n      heading: {module}.{name}\n      toc_label: {name}"
+    if not documented(module, name):
+        return lines(f"::: {module}.{name}", heading=f"{module}.{name}", toc_label=name, show_attribute_values="false")
+    return class_directive(value, f"{module}.{name}")
+
+
+def class_directive(value: Any, heading: str) -> str:
+    """The directive of a class or function; one of settings has a table of these in place of its signature."""
+    path, label = f"::: {value.__module__}.{value.__qualname__}", heading.rpartition(".")[2]
+    table = settings_table(value) if inspect.isclass(value) and is_dataclass(value) else ""
+    if not table:
+        return lines(path, heading=heading, toc_label=label)
+    hidden = {"show_signature": "false", "separate_signature": "false", "members": "false"}
+    return lines(path, heading=heading, toc_label=label, **hidden) + f"\n\n{table}"
+
+
+def method_directive(kind: Any) -> str:
+    """The directive of a method: its paper, formula and settings; what it declares is that of `Method`."""
+    path = f"::: {kind.__module__}.{kind.__qualname__}"
+    return lines(path, heading=kind.name, toc_label=kind.name, members="false")
+
+
+def lines(directive: str, **options: str) -> str:
+    """A directive with its options."""
+    return "\n".join([directive, "    options:", *(f"      {name}: {value}" for name, value in options.items())])
+
+
+def settings_table(kind: Any) -> str:
+    """A table of the fields that are settings, as the command line shows them; empty where there are none."""
+    from vpo.util.settings import is_setting, setting_of
+
+    rows = []
+    for each in fields(kind):
+        if is_setting(each):
+            known = setting_of(each)
+            default = known.shown or ("" if each.default is MISSING else f"`{each.default!r}`")
+            cells = (f"`{each.name}`", default, known.help)
+            rows.append(" | ".join(cell.replace("|", "\\|") for cell in cells))
+    if not rows:
+        return ""
+    return "\n".join(["| setting | default | |", "|---|---|---|", *(f"| {row} |" for row in rows)])
 
 
 def documented(module: str, name: str) -> bool:

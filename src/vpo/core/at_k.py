@@ -27,7 +27,12 @@ def best_at_k(scores: ArrayLike, k: int | Sequence[int]) -> Array:
 
 
 def pass_at_k(solved: ArrayLike, k: int | Sequence[int]) -> Array:
-    """Probability that k answers sampled without replacement include one that solves, (..., n) → (...)."""
+    """Probability that k answers sampled without replacement include one that solves, (..., n) → (...).
+
+    Args:
+        solved: true for each answer of the pool that solves its problem.
+        k: the sample size, 1 ≤ k ≤ n, or several.
+    """
     solved = as_array(solved, "solved")
     check_rank(solved, "solved", "n", batched=True)
     return _best_at_k(widen(as_booleans(solved, "solved", solved, shape(solved))), k, "solved")
@@ -99,13 +104,21 @@ def best_at_tokens(scores: ArrayLike, tokens: ArrayLike, budgets: Sequence[float
 
 
 def first(scores: ArrayLike) -> Array:
-    """Mean score of answer 1: a set-trained policy that stops there, (..., N, M) → (...)."""
+    """Mean score of answer 1: a set-trained policy that stops there, (..., N, M) → (...).
+
+    Args:
+        scores: a number for each of M answers of N generations.
+    """
     scores = _sets(scores)
     return narrow(namespace(scores).mean(widen(scores)[..., 0], axis=-1), scores)
 
 
 def best_of_set(scores: ArrayLike) -> Array:
-    """Mean over generations of the best answer in each, reported as `set`, (..., N, M) → (...)."""
+    """Mean over generations of the best answer in each, reported as `set`, (..., N, M) → (...).
+
+    Args:
+        scores: a number for each of M answers of N generations.
+    """
     scores = _sets(scores)
     xp = namespace(scores)
     return narrow(xp.mean(xp.max(widen(scores), axis=-1), axis=-1), scores)

@@ -37,7 +37,11 @@ class Diversity:
 
 
 def diversity(scores: ArrayLike) -> Diversity:
-    """Measure pools of score vectors, (..., n, D)."""
+    """How different the answers of a pool are, from their score vectors, (..., n, D).
+
+    Args:
+        scores: of the n answers of a problem on D objectives; leading axes are problems.
+    """
     scores = as_pools(scores)
     batch, (answers, objectives) = shape(scores)[:-2], shape(scores)[-2:]
     pools = to_numpy(widen(scores)).reshape(-1, answers, objectives)

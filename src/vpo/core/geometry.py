@@ -42,7 +42,12 @@ class Geometry:
 
 
 def geometry(scores: ArrayLike, *, concentration: Concentration = 1.0) -> Geometry:
-    """Describe the reward that gave these pools of score vectors, (..., n, D)."""
+    """Whether a reward has trade-offs, from pools of score vectors, (..., n, D).
+
+    Args:
+        scores: of the n answers of a problem on D objectives; leading axes are problems.
+        concentration: α of the Dirichlet distribution of weightings, a number or one per objective. 1 is uniform.
+    """
     scores = as_pools(scores)
     xp = namespace(scores)
     wide = widen(scores)

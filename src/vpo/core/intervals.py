@@ -27,7 +27,13 @@ BLOCK = 2**22  # weights in memory at a time
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over problems and its confidence interval. The three are floats, or arrays of one shape."""
+    """A mean over problems and its confidence interval. The three are floats, or arrays of one shape.
+
+    Attributes:
+        mean: over the problems.
+        low: the lower end.
+        high: the upper end.
+    """
 
     mean: Any
     low: Any

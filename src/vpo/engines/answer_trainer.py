@@ -22,10 +22,19 @@ from vpo.util.errors import InputError
 
 
 class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is untyped
-    """Gives the tokens of each answer the advantage of that answer. It takes one reward function, made by vpo."""
+    """A `trl.GRPOTrainer` that gives the tokens of each answer the advantage of that answer.
+
+    It takes one reward function, made by vpo, for a method with an advantage for each answer: `vpo_marginal` with sets,
+    or `vpo_anchored`. Completions have one turn: tools and environments are refused.
+    """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        """Take what `trl.GRPOTrainer` takes."""
+        """Check the method and the settings.
+
+        Args:
+            args: those of `trl.GRPOTrainer`.
+            settings: those of `trl.GRPOTrainer`, such as `reward_funcs` and `train_dataset`.
+        """
         super().__init__(*args, **settings)
         reward = self.reward_funcs[0]
         if len(self.reward_funcs) > 1 or not isinstance(reward, RewardFunction) or not reward.method.per_answer:

@@ -49,7 +49,11 @@ class _Forcing:
 
 
 class ForcingTrainer(_Forcing, GRPOTrainer):  # type: ignore[misc]  # trl is untyped
-    """Samples with forced tags, and trains on the other tokens."""
+    """A `trl.GRPOTrainer` that samples with forced tags, and trains on the other tokens.
+
+    Call ``force_tags(model, ForcedTags(tokenizer, tags_of(task, answers)))`` before ``train()``. Completions have one
+    turn, and are sampled by transformers: tools, environments and vLLM are refused.
+    """
 
 
 class ForcingAnswerTrainer(_Forcing, AnswerTrainer):

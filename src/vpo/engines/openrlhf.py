@@ -38,7 +38,13 @@ Output: TypeAlias = dict[str, Any]
 
 
 def agent(reward: RewardFunction) -> type[Any]:
-    """The `AgentExecutor` that a file for `--train.agent_func_path` must define."""
+    """The `AgentExecutor` that a file for `--train.agent_func_path` must define.
+
+    It generates as OpenRLHF does, in one turn, and scores the samples of a prompt together once all have ended.
+
+    Args:
+        reward: made by `reward_function`, for a method with one reward per completion that needs no whole batch.
+    """
     check_one_reward(reward.method, "OpenRLHF")
     if reward.method.whole_batch:
         raise InputError(

@@ -20,7 +20,11 @@ from vpo.util.errors import InputError
 
 
 class RewardFunction(RewardScorer):
-    """One number per completion for TRL; `score` returns all that is known of a batch. Made by `reward_function`."""
+    """A reward function as `trl.GRPOTrainer` calls it: one number per completion. Made by `reward_function`.
+
+    At its first call it refuses a trainer whose settings would change the advantages of the method. `score` returns all
+    that is known of a batch: rewards, advantages by answer, vectors and metrics.
+    """
 
     @property
     def __name__(self) -> str:
@@ -65,9 +69,10 @@ def reward_function(
     group: int | None = None,
     seed: int = 0,
 ) -> RewardFunction:
-    """A reward function: one number per completion, and the vectors in the log.
+    """A reward function for a trainer: it reads the answers of each completion, scores each as a vector, and rewards.
 
-    Pass a task with its problems, or a score function with the names of its objectives.
+    Pass a task with its problems, or a score function with the names of its objectives. Every objective, the set
+    reward, the diversity and the share of answers that could be read are logged under `vpo/…`.
 
     Args:
         task: scores the answers; rows of the data set name their problem in a column `problem` (see `task_dataset`).

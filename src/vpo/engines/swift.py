@@ -29,7 +29,14 @@ SwiftFunction: TypeAlias = Callable[..., Sequence[float | None]]
 
 
 def register(reward: RewardFunction) -> None:
-    """Register a reward function with ms-swift as `vpo`, and each of its metrics as `vpo/…`."""
+    """Register a reward function with ms-swift as `vpo`, and each of its metrics as `vpo/…`.
+
+    Call it in a file for `--external_plugins`, and name `vpo` first in `--reward_funcs`. Settings that would change the
+    advantages of the method are refused when the trainer starts.
+
+    Args:
+        reward: made by `reward_function`, for a method with one reward per completion.
+    """
     check_one_reward(reward.method, "ms-swift")
     from swift.rewards import orms
 

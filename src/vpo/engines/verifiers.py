@@ -24,7 +24,13 @@ from vpo.util.errors import InputError
 
 
 def hook(reward: RewardFunction) -> Callable[[Any, Any], Awaitable[float]]:
-    """The reward of a rollout as verifiers calls it; its metrics are recorded on the trace."""
+    """The reward of a rollout as verifiers calls it; its metrics are recorded on the trace.
+
+    The last reply of the rollout is read. Name it in the configuration of a taskset: ``rewards.vpo.fn``.
+
+    Args:
+        reward: made by `reward_function`, for a method whose reward depends on one rollout alone.
+    """
     method = reward.method
     check_one_reward(method, "verifiers")
     if method.whole_group or (method.draws_weightings and not method.target_in_prompt):

@@ -72,7 +72,12 @@ class ProblemPool:
 
 @dataclass(frozen=True)
 class Pool:
-    """The answers for many problems."""
+    """The answers for many problems.
+
+    Attributes:
+        path: of the file.
+        problems: id → the answers for that problem.
+    """
 
     path: str
     problems: Mapping[str, ProblemPool]
@@ -102,7 +107,11 @@ class Pool:
 
 
 def read_pool(path: str | Path) -> Pool:
-    """Read a pool, refusing the first row that is wrong, with its file and line."""
+    """Read a pool of scored answers, refusing the first row that is wrong, with its file and line.
+
+    Args:
+        path: a file that ends in .jsonl, .jsonl.gz or .parquet, one row per answer.
+    """
     path = Path(path)
     parquet = path.suffix == ".parquet"
     rows = read_rows(path, without=["completion"])
@@ -141,6 +150,10 @@ def write_pool(path: str | Path, rows: Iterable[Row]) -> None:
     """Write rows as a pool, in the format of the file's ending. The file appears whole or not at all.
 
     Rows that `read_pool` would refuse are refused here, with their number.
+
+    Args:
+        path: a file that ends in .jsonl, .jsonl.gz or .parquet.
+        rows: one per answer, with `problem`, `generation`, `position` and `scores`.
     """
     write_rows(Path(path), _checked_rows(rows), maps=["scores", "target"])
 

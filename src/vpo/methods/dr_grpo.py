@@ -13,8 +13,8 @@ class DrGrpo(Grpo):
     Dividing by the standard deviation gives problems that are nearly always or nearly never solved the largest
     advantages. The loss that does not divide by the length is the trainer's.
 
-    reward     w*·r
-    advantage  A_g = x_g − mean
+        reward     w*·r
+        advantage  A_g = x_g − mean
     """
 
     name: ClassVar[str] = "dr_grpo"

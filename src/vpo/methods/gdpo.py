@@ -16,9 +16,9 @@ class Gdpo(Grpo):
 
     Each objective is normalised separately, so that one with a wide spread does not drown the others.
 
-    reward     r, the vector (w*·r is logged)
-    advantage  A_g = Σ_d w*_d · z_d, z_d the z-score of objective d over the group; then divided by
-               (std + 1e-4) of all A in the batch
+        reward     r, the vector (w*·r is logged)
+        advantage  A_g = Σ_d w*_d · z_d, z_d the z-score of objective d over the group; then divided by
+                   (std + 1e-4) of all A in the batch
     """
 
     name: ClassVar[str] = "gdpo"

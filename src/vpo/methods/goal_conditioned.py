@@ -17,8 +17,8 @@ class GoalConditioned(RandomWeighting):
     Evaluation writes w* into the prompt. For weightings of your own, use `grpo` with one `target` per problem: the
     arithmetic is the same.
 
-    reward     w·r, w ~ Dir(α) from (seed, step, problem)
-    advantage  z-score in the group
+        reward     w·r, w ~ Dir(α) from (seed, step, problem)
+        advantage  z-score in the group
     """
 
     name: ClassVar[str] = "goal_conditioned"

@@ -12,8 +12,10 @@ from vpo.methods.group import Group
 class Grpo(Method):
     """Group Relative Policy Optimization (arXiv 2402.03300), on the deployed scalar.
 
-    reward     w*·r
-    advantage  A_g = (x_g − mean) / (std + 1e-4) over the group
+    Scalar RL: every other method changes its reward or its advantage.
+
+        reward     w*·r
+        advantage  A_g = (x_g − mean) / (std + 1e-4) over the group
     """
 
     name: ClassVar[str] = "grpo"

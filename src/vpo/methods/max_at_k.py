@@ -19,10 +19,10 @@ from vpo.util.errors import InputError
 class MaxAtK(Grpo):
     """Policy gradient of the best of k samples (arXiv 2510.23393), unbiased, from G > k samples.
 
-    reward     w*·r
-    advantage  s_g less the group's mean, where s_g is the mean over all subsets of k rollouts of
-               (their best reward if g is among them, else 0). With rewards sorted upward,
-               s_i = [C(i−1, k−1) x_i + Σ_{j>i} C(j−2, k−2) x_j] / C(G, k).
+        reward     w*·r
+        advantage  s_g less the group's mean, where s_g is the mean over all subsets of k rollouts of
+                   (their best reward if g is among them, else 0). With rewards sorted upward,
+                   s_i = [C(i−1, k−1) x_i + Σ_{j>i} C(j−2, k−2) x_j] / C(G, k).
 
     Its expected gradient is (1 − k/G) times that of E[max of k]: for k = G all s are equal, and k = 1 is
     `dr_grpo`, so 2 ≤ k < G. By default k = max(2, G // 2).

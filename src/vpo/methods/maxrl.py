@@ -16,8 +16,8 @@ class MaxRl(Grpo):
 
     Assumes rewards of 0 or more. A group whose mean is not positive has nothing to learn from: 0.
 
-    reward     w*·r
-    advantage  A_g = (x_g − mean) / mean
+        reward     w*·r
+        advantage  A_g = (x_g − mean) / mean
     """
 
     name: ClassVar[str] = "maxrl"

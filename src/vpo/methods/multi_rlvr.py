@@ -15,8 +15,8 @@ class MultiRlvr(Method):
 
     The sum rewards good answers, not different ones: small changes of the best answer have the largest reward.
 
-    reward     Σ_i w*·r_i over the distinct answers of the set, as in the authors' release
-    advantage  z-score in the group
+        reward     Σ_i w*·r_i over the distinct answers of the set, as in the authors' release
+        advantage  z-score in the group
 
     With `count_copies` a repeated answer counts each time: m copies of the best have the largest reward.
     """

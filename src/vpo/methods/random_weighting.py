@@ -16,8 +16,8 @@ class RandomWeighting(Method):
 
     The policy does not see the weighting, so it learns an average over them.
 
-    reward     w·r, w ~ Dir(α) from (seed, step, problem)
-    advantage  z-score in the group
+        reward     w·r, w ~ Dir(α) from (seed, step, problem)
+        advantage  z-score in the group
     """
 
     name: ClassVar[str] = "random_weighting"

@@ -18,8 +18,8 @@ class Vpo(Method):
 
     The max stands inside the expectation: a set is rewarded for a good answer under every weighting.
 
-    reward     R(S) = E_{w ~ Dir(α)}[max_i w·r_i]
-    advantage  z-score in the group
+        reward     R(S) = E_{w ~ Dir(α)}[max_i w·r_i]
+        advantage  z-score in the group
 
     The expectation runs over one fixed set of directions, so R is a plain reward function, the same in
     every process. `draws` takes that many random weightings per group instead, as the paper does (100).

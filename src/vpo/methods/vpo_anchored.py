@@ -18,13 +18,13 @@ class VpoAnchored(Vpo):
     VPO alone is indifferent to the order of its answers, and loses to GRPO where only one is used. Here the first
     answer learns as GRPO's does, and the others to make a good set of it.
 
-    reward     answer 1: w*·r_1, 0 where it is missing; the others: R(S)
-    advantage  z-score in the group, of each answer for its own tokens
+        reward     answer 1: w*·r_1, 0 where it is missing; the others: R(S)
+        advantage  z-score in the group, of each answer for its own tokens
 
     For a trainer that has one advantage per completion, `anchor`, λ, gives the whole set one reward instead:
 
-    reward     λ w*·r_1 + (1 − λ) R(S)
-    advantage  z-score in the group
+        reward     λ w*·r_1 + (1 − λ) R(S)
+        advantage  z-score in the group
     """
 
     name: ClassVar[str] = "vpo_anchored"

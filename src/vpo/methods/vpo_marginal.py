@@ -22,8 +22,9 @@ class VpoMarginal(Method):
     VPO rewards variety inside a set, and nothing between sets; and one advantage for a set says little about each of
     its answers. Marginal credit does both (`vpo.core.credit` has the formula and its exact form):
 
-    reward     c_gj = E_w E_T[max(S_g ∪ T) − max(S_g without j ∪ T)], T the answers of K − 1 other sets of the group
-    advantage  z-score in the group at each position, for the tokens of that answer
+        reward     c_gj = E_w E_T[max(S_g ∪ T) − max(S_g without j ∪ T)],
+                   T the answers of K − 1 other sets of the group
+        advantage  z-score in the group at each position, for the tokens of that answer
 
     With `answers` = 1 it is a vector Max-at-k: one advantage per rollout, and no change to the prompt. With `anchored`
     the reward of answer 1 is w*·r_1 instead, so that it learns as GRPO's does.

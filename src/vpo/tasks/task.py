@@ -44,34 +44,36 @@ P = TypeVar("P", bound=Problem)
 class Task(ABC, Generic[P]):
     """A domain of problems whose answers are scored as vectors in [0, 1]^D, higher is better.
 
-    A new task subclasses this, defines the class variables of the first block below, and implements `problems`,
+    A new task subclasses this, defines `name`, `summary`, `objectives` and `weights`, and implements `problems`,
     `question` and `score`. The keywords of its constructor are settings: `--set KEY=VALUE` on the command line.
 
     An answer that cannot be parsed scores zero everywhere; scoring never raises, whatever the text. A score that is
     unknown, since the scorer itself failed, is None: never zero.
+
+    Attributes:
+        name: as users type it.
+        summary: one line for `vpo tasks`.
+        objectives: the components of the reward vector.
+        weights: w*, the weighting that is deployed and reported; sums to 1.
+        ragged: whether problems differ in their number of objectives. Such a task overrides `names_of`, and w* is
+            uniform over the objectives of each problem.
+        example: an invented question with answers to it, for prompts that ask for several answers, or for one in tags.
+        wraps_single: whether a single answer is requested in `<answer>` tags. False where the task has a form of its
+            own, which `single` asks for, unless the question does.
+        single: how a prompt asks for a single answer in the task's own form.
+        files: settings that are files or folders.
+        form: of several answers; ``get(task, format=NAME)`` chooses another.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     objectives: ClassVar[tuple[Objective, ...]]
-    weights: ClassVar[Vector]  # w*, the weighting that is deployed and reported; sums to 1
-
-    # Whether problems differ in their number of objectives. Such a task overrides `names_of`, and w* is uniform over
-    # the objectives of each problem.
+    weights: ClassVar[Vector]
     ragged: ClassVar[bool] = False
-
-    # An invented question with answers to it, for prompts that ask for several answers, or for one in tags.
     example: ClassVar[Example | None] = None
-
-    # Whether a single answer is requested in <answer> tags. False where the task has a form of its own, which `single`
-    # asks for, unless the question does.
     wraps_single: ClassVar[bool] = True
     single: ClassVar[str] = ""
-
-    # Settings that are files or folders.
     files: ClassVar[tuple[str, ...]] = ("data",)
-
-    # The form of several answers. `get(task, format=NAME)` chooses another.
     form: Form = TAGS
 
     # To implement

@@ -35,9 +35,17 @@ FORMER_NAMES = {"prompts": "prompts_per_step", "tokens_per_answer": "max_tokens"
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """How a policy is trained. What is None is chosen to fit the model, by `vpo.training.prepare.resolve`."""
+    """How a policy is trained. What is None is chosen to fit the model, by `vpo.training.prepare.resolve`.
 
-    task: str  # a name from `vpo tasks`, or the path of a Python file that defines a task
+    Attributes:
+        task: a name from `vpo tasks`, or the path of a Python file that defines a task.
+        target: w*, objective → weight; the task's own by default.
+        task_settings: such as size or data.
+        method_settings: such as answers.
+        trainer: further settings of `trl.GRPOConfig`, or of verl.
+    """
+
+    task: str
     method: str = setting("vpo", "vpo, grpo, gdpo, max_at_k, …: see `vpo.methods.METHODS`", metavar="NAME")
     model: str = setting(
         EMBEDDED,
@@ -92,13 +100,13 @@ class TrainConfig:
     keep_checkpoints: int = setting(2, "how many of the newest checkpoints are kept", least=1)
     rollouts_every: int = setting(10, "steps between the rollouts that are written to the run folder", least=1)
     report_to: list[str] = setting(list, "trackers: tensorboard, wandb, trackio", metavar="NAME,…", choices=TRACKERS)
-    target: dict[str, float] | None = None  # w*, objective → weight; the task's own by default
-    task_settings: dict[str, Any] = field(default_factory=dict)  # such as size or data
-    method_settings: dict[str, Any] = field(default_factory=dict)  # such as answers
+    target: dict[str, float] | None = None
+    task_settings: dict[str, Any] = field(default_factory=dict)
+    method_settings: dict[str, Any] = field(default_factory=dict)
     engine: str = setting(
         "trl", "the trainer: TRL in this process, or verl in a Python environment of its own", choices=ENGINES
     )
-    trainer: dict[str, Any] = field(default_factory=dict)  # further settings of trl.GRPOConfig, or of verl
+    trainer: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse wrong types, values out of bounds, and settings that contradict each other."""
