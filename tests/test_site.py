@@ -1,6 +1,7 @@
 """The site: what its build refuses, that it loads nothing from elsewhere, and its reference is complete."""
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ pytest.importorskip("mkdocstrings")
 
 from mkdocs.exceptions import PluginError
 
+import vpo
 from tests.launch import ROOT
 from vpo.cli.main import parser
 
@@ -115,6 +117,22 @@ def test_the_site_is_built_and_loads_nothing_from_elsewhere(copy):
     assert "--prompts-per-step" in (copy / "out" / "reference" / "cli.html").read_text()
 
 
+def test_the_pictures_of_the_concepts_are_drawn(tmp_path):
+    script = ROOT / "docs" / "figures" / "concepts.py"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run([sys.executable, script, "--out", tmp_path], check=True, env=environment)
+    drawn = {path.name: path for path in tmp_path.iterdir()}
+    page = (ROOT / "docs" / "concepts.md").read_text()
+    assert set(drawn) == set(re.findall(r"images/(concepts_\w+\.svg)", page))
+    assert all(path.read_text().startswith("<?xml") for path in drawn.values())
+
+
+def test_the_citation_has_the_version_of_the_package():
+    text = (ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.*)$", text, re.MULTILINE)[1] == vpo.__version__
+    assert "arXiv:2605.22817" in text
+
+
 def append(page, text):
     page.write_text(f"{page.read_text()}\n{text}\n")
 
@@ -134,6 +152,6 @@ def test_warnings_of_the_build_are_errors(copy):
     (copy / "docs" / "lost.md").write_text("# Lost\n")
     result = build(copy)
     assert result.returncode != 0
-    assert "there is no such anchor" in result.stderr
+    assert "'training.md' does not contain an anchor '#absent'" in result.stderr
     assert "lost.md" in result.stderr
     assert "Aborted with 2 warnings in strict mode" in result.stderr
