@@ -1,7 +1,7 @@
 """The blocks of README.md and docs/ run: Python in order, page by page, and the commands that are marked.
 
-What stands in for what a reader has: a tiny model of random weights for a model of the hub, and fewer and shorter steps
-(`STAND_INS`). Commands that are not marked are parsed by tests/cli/test_options.py.
+What stands in for what a reader has (`STAND_INS`): a tiny model of random weights for a model of the hub, a CPU for a
+GPU, and fewer and shorter steps. Commands that are not marked are parsed by tests/cli/test_options.py.
 """
 
 import json
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages; pa
 
 STAND_INS = (
     (r"\b(?:Qwen|HuggingFaceTB)/[\w.-]+", "{model}"),
+    (r"\bGRPOConfig\((?![^)]*bf16)", "GRPOConfig(bf16=False, "),
     (r"\bmax_steps=\d+", "max_steps=1"),
     (r"\b(max_tokens|max_completion_length)=\d+", r"\1=8"),
 )

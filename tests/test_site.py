@@ -154,4 +154,4 @@ def test_warnings_of_the_build_are_errors(copy):
     assert result.returncode != 0
     assert "'training.md' does not contain an anchor '#absent'" in result.stderr
     assert "lost.md" in result.stderr
-    assert "Aborted with 2 warnings in strict mode" in result.stderr
+    assert "Aborted with 2 warnings in strict mode" in result.stdout + result.stderr
