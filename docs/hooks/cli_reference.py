@@ -32,7 +32,7 @@ def commands(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, 
 
 def command_text(name: str, parser: argparse.ArgumentParser) -> str:
     """The section of a command."""
-    parts = [f"## {name}", escaped(parser.description or "")]
+    parts = [f"## {name}", escaped(filled(parser.description, parser))]
     parts.append(f"```text\n{usage(parser)}\n```")
     for group in parser._action_groups:
         actions = [each for each in group._group_actions if shown(each)]
@@ -40,8 +40,13 @@ def command_text(name: str, parser: argparse.ArgumentParser) -> str:
             title = {"positional arguments": "Arguments", "options": "Options"}.get(group.title or "", group.title)
             parts += [f"**{escaped(title or '')}**", "\n\n".join(map(action_text, actions))]
     if parser.epilog:
-        parts.append(f"```text\n{parser.epilog.strip()}\n```")
+        parts.append(f"```text\n{filled(parser.epilog, parser).strip()}\n```")
     return "\n\n".join(part for part in parts if part)
+
+
+def filled(text: str | None, parser: argparse.ArgumentParser) -> str:
+    """A text of a parser with its name filled in, as argparse does it."""
+    return (text or "").replace("%(prog)s", parser.prog)
 
 
 def usage(parser: argparse.ArgumentParser) -> str:
