@@ -127,6 +127,14 @@ def test_the_pictures_of_the_concepts_are_drawn(tmp_path):
     assert all(path.read_text().startswith("<?xml") for path in drawn.values())
 
 
+def test_the_picture_of_the_readme_is_drawn(tmp_path):
+    subprocess.run([sys.executable, ROOT / "docs" / "figures" / "headline.py", "--out", tmp_path], check=True)
+    (drawn,) = tmp_path.iterdir()
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+    for page in ("README.md", "docs/index.md"):
+        assert f"images/{drawn.name}" in (ROOT / page).read_text()
+
+
 def test_the_citation_has_the_version_of_the_package():
     text = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.*)$", text, re.MULTILINE)[1] == vpo.__version__
