@@ -1,7 +1,7 @@
 """The blocks of README.md and docs/ run: Python in order, page by page, and the commands that are marked.
 
-What stands in for what a reader has (`STAND_INS`): a tiny model of random weights for a model of the hub, a CPU for a
-GPU, and fewer and shorter steps. Commands that are not marked are parsed by tests/cli/test_options.py.
+What stands in for what a reader has: a tiny model of random weights for a model of the hub, a CPU for a GPU, and fewer
+and shorter steps (`STAND_INS`, `SHORTER`). Commands that are not marked are parsed by tests/cli/test_options.py.
 """
 
 import json
@@ -27,6 +27,7 @@ STAND_INS = (
     (r"\bmax_steps=\d+", "max_steps=1"),
     (r"\b(max_tokens|max_completion_length)=\d+", r"\1=8"),
 )
+SHORTER = ((r"--steps \d+", "--steps 1"), (r"--iterations \d+", "--iterations 2"))  # of commands
 CHEAP = ("vpo tasks", "vpo tasks show maze", "vpo --help", "vpo --version")  # they run without a mark
 ALL = [block for page in PAGES for block in blocks(page)]
 
@@ -64,6 +65,8 @@ def run_page(page, folder, model, monkeypatch, *, slow):
                 run_python(code, str(block), namespace, model)
         else:
             for command in block.commands:
+                for pattern, replacement in SHORTER:
+                    command = re.sub(pattern, replacement, command)
                 assert main(shlex.split(command, comments=True)[1:]) in (0, 1), f"{block}: {command}"
 
 

@@ -11,8 +11,8 @@ RESULTS = ROOT / "results" / "maze13_marginal.json"
 # Name in the results → label and colour, from the best at k = 30 to the worst.
 SHOWN = {
     "vpo_marginal:sets=4": ("vpo_marginal (this library)", "#188038"),
-    "max_at_k:group=24": ("Max-at-k, as many answers", "#e8710a"),
-    "base": ("untrained", "#5f6368"),
+    "max_at_k:group=24": ("Max-at-k, as many answers a step", "#e8710a"),
+    "base": ("before training", "#5f6368"),
     "vpo": ("VPO, as published", "#3f51b5"),
     "grpo": ("GRPO", "#c5221f"),
 }
