@@ -47,7 +47,7 @@ def load(path: str, *, precision: str | None = None) -> Policy:
     on_gpu = torch.cuda.is_available()
     precision = precision or ("bfloat16" if on_gpu else "float32")
     try:
-        with waiting(f"loading {path}"):
+        with waiting(f"loading {Path(path).name if Path(path).is_absolute() else path}"):
             model, loading = AutoModelForCausalLM.from_pretrained(
                 path, dtype=getattr(torch, precision), output_loading_info=True, **options
             )
