@@ -67,7 +67,7 @@ def test_a_search_of_an_evaluation_uses_its_settings(tmp_path, capsys):
         (["--generator", "endpoint"], "generator endpoint needs its URL: give --endpoint URL"),
         (
             ["--generator", "vllm", "--endpoint", "http://127.0.0.1:9/v1"],
-            "endpoint http://127.0.0.1:9/v1 needs generator endpoint, not vllm",
+            "an endpoint needs generator endpoint, not vllm",
         ),
         (["--features", "golf"], "features names 'golf', and the objectives are completion"),
         (["--parents", "best"], "parents must be chosen by"),

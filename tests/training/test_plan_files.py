@@ -59,6 +59,7 @@ def test_a_method_with_a_rate_of_its_own_is_not_tried_with_others(tmp_path):
         ('methods = ["grpo:rate=true"]', "rate of grpo must be a number, not True"),
         ('reference = "vop"', "reference must be one of the methods"),
         ('task = "toolrl"', "is a plan for task toolrl, not maze"),
+        ("task = 5", "task must be text, not 5"),
         ("set_steps = 3", "reproduce maze has no --set-steps"),
     ],
 )

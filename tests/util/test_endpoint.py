@@ -6,7 +6,25 @@ import pytest
 
 from tests.endpoint import endpoint
 from vpo.util.endpoint import Endpoint
+from vpo.util.errors import InputError
 from vpo.util.retries import REFUSED, SERVER_ERROR, RequestError, retry, retry_after_seconds
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "nonsense",
+        "",
+        "ftp://host/v1",
+        "http://",
+        "http://u:secret@host:bad/v1",
+        "http://u:se/cret@host/v1",
+        "http://h:0",
+    ],
+)
+def test_a_wrong_address_is_refused_and_not_repeated(address):
+    with pytest.raises(InputError, match=r"^endpoint must be an address such as http://localhost:8000/v1$"):
+        Endpoint(address, "m", concurrent=1, timeout=1)
 
 
 def waits(monkeypatch, *, tries=4, backoff=1.0, max_wait=3.0, seed=0, **error):

@@ -1,6 +1,8 @@
+import sys
+
 import pytest
 
-from vpo.util.records import first_difference
+from vpo.util.records import command_line, first_difference
 
 BEFORE = {"scorers": [{"model": "a", "calibration": {"range": [-4.0, 4.0]}}], "weights": [0.5, 0.5]}
 
@@ -29,3 +31,16 @@ def test_plain_data_is_the_same_but_for_rounding():
 def test_the_first_difference_is_named(after, path):
     assert first_difference(BEFORE, after) == path
     assert first_difference(after, BEFORE) == path
+
+
+@pytest.mark.parametrize("password", ["secret", "se/cret", "se:cret"])
+def test_the_command_has_no_password(password, monkeypatch):
+    arguments = [
+        "eval",
+        "m",
+        "--endpoint",
+        f"https://user:{password}@host:8000/v1",
+        f"--endpoint=http://{password}@host",
+    ]
+    monkeypatch.setattr(sys, "argv", ["/bin/vpo", *arguments])
+    assert command_line() == "vpo eval m --endpoint 'https://…@host:8000/v1' '--endpoint=http://…@host'"

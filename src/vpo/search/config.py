@@ -64,7 +64,7 @@ class SearchConfig:
         if self.generator == "endpoint" and self.endpoint is None:
             raise InputError("generator endpoint needs its URL: give --endpoint URL")
         if self.generator != "endpoint" and self.endpoint is not None:
-            raise InputError(f"endpoint {self.endpoint} needs generator endpoint, not {self.generator}")
+            raise InputError(f"an endpoint needs generator endpoint, not {self.generator}")
         if self.endpoint is not None:
             check_remote(thinking=self.thinking, prefill=self.prefill)
         check_thinking(prefill=bool(self.prefill), thinking=self.thinking)

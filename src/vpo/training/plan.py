@@ -181,6 +181,8 @@ def read_plan(path: Path) -> dict[str, Any]:
             raise InputError(f"{path}: setting {name!r} is not known: {nearest(name, sorted([*SETTINGS, 'task']))}")
         if isinstance(value, list):
             settings[name] = tuple(value)
+    if not isinstance(settings.get("task", ""), str):
+        raise InputError(f"{path}: task must be text, not {settings['task']!r}")
     return settings
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from vpo.util.errors import InputError
 from vpo.util.files import storable
 from vpo.util.packages import require
 from vpo.util.retries import (
@@ -51,6 +52,17 @@ class Reply:
     truncated: bool = False
 
 
+def check_address(address: str) -> None:
+    """Refuse what is no address of a server, without repeating it: it may hold a password."""
+    try:
+        parts = urlsplit(address)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port that is no number
+        valid = False
+    if not valid:
+        raise InputError("endpoint must be an address such as http://localhost:8000/v1")
+
+
 class Endpoint:
     """A model behind an endpoint."""
 
@@ -64,6 +76,7 @@ class Endpoint:
             timeout: seconds for one request.
             key: for the API; None for OPENAI_API_KEY of the environment, if one is needed.
         """
+        check_address(address)
         require("openai", "an endpoint", extra=None)  # a slow import: not within the timeout of the first request
         self.address, self.model, self.concurrent, self.timeout = address, model, concurrent, timeout
         self.key = key

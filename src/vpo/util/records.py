@@ -1,6 +1,7 @@
 """Records of what was done: the command, the time, and where two records differ."""
 
 import math
+import re
 import shlex
 import sys
 import time
@@ -8,10 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+PASSWORD = re.compile(r"(://)[^\s@]*@")  # user and password of an address
+
 
 def command_line() -> str:
-    """The command that is running, such as "vpo eval embedded", for records."""
-    return shlex.join([Path(sys.argv[0]).stem.replace("__main__", "vpo"), *sys.argv[1:]])
+    """The command that is running, such as "vpo eval embedded", for records. Passwords in addresses are left out."""
+    arguments = [PASSWORD.sub(r"\1…@", each) for each in sys.argv[1:]]
+    return shlex.join([Path(sys.argv[0]).stem.replace("__main__", "vpo"), *arguments])
 
 
 def now() -> str:
