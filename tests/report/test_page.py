@@ -1,6 +1,7 @@
 """The page, opened in a headless browser: what is drawn is what was measured, and nothing goes wrong."""
 
 import json
+import os
 import re
 
 import numpy as np
@@ -8,13 +9,15 @@ import pytest
 
 from tests.evaluation.test_compare import make_evaluation
 from tests.report.browser import needs_browser, opened, page_json
+from vpo.cli.main import main
 from vpo.evaluation.compare import compare_groups
 from vpo.evaluation.eval_folder import read_evaluation
-from vpo.evaluation.pools import ProblemPool
+from vpo.evaluation.pools import ProblemPool, write_pool
 from vpo.report.curves import curves_of
 from vpo.report.gallery import sets_of
 from vpo.report.page import write_page
 from vpo.report.page_data import page_data, positions_of, trade_off, training_curves
+from vpo.report.page_head import page_facts
 
 TARGET = {"completion": 0.25, "gold": 0.25, "diamond": 0.25, "avoid_lava": 0.25}
 
@@ -187,8 +190,35 @@ def test_a_loss_that_ran_away_leaves_a_gap(tmp_path):
     assert training_curves([tmp_path / "a"]) == {}
 
 
+def test_many_seeds_are_named_by_the_least_and_the_greatest(tmp_path):
+    group = []
+    for seed in range(12):
+        folder = tmp_path / f"vpo-{seed}"
+        group.append(read_evaluation(make_evaluation(folder, seed, 3)))
+        (folder / "config.toml").write_text(f'model = "tiny"\nseed = {seed}\n[trainer]\n')
+
+    def seeds(some):
+        return dict(page_facts(compare_groups([[each.pool for each in some]]), [some]))["seeds"]
+
+    assert seeds(group) == "12, from 0 to 11"
+    assert seeds([group[11], group[2], group[0]]) == "0, 2 and 11"
+
+
 def test_a_page_is_written_of_any_text(tmp_path):
-    write_page(
-        tmp_path / "page.html", {"title": "lone \ud800 surrogate".encode("utf-8", "replace").decode(), "x": "\ud800"}
-    )
-    assert "\\ud800" in (tmp_path / "page.html").read_text()
+    write_page(tmp_path / "page.html", {"title": "lone \ud800 surrogate", "x": "\udfff"})
+    text = (tmp_path / "page.html").read_text()
+    assert "<title>lone \\ud800 surrogate</title>" in text
+    assert '"x": "\\udfff"' in text
+
+
+def test_pools_are_compared_whatever_bytes_their_names_are(tmp_path, capsys):
+    pools = [str(tmp_path / os.fsdecode(name)) for name in (b"vpo\xff.jsonl", b"grpo.jsonl")]
+    for pool in pools:
+        rows = [{"problem": n, "generation": 0, "position": 1, "scores": {"a": n / 4}} for n in range(4)]
+        write_pool(pool, rows)
+    out = tmp_path / "out"
+    assert main(["compare", *pools, "--out", str(out)]) == 0
+    assert "vpo\\udcff" in capsys.readouterr().out
+    for name in ("report.html", "comparison.txt"):
+        assert "vpo\\udcff" in (out / name).read_text()
+    assert json.loads((out / "comparison.json").read_text())["pools"][0]["path"] == pools[0]

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     from vpo.evaluation.verdict import verdict
     from vpo.report.page import write_page
     from vpo.report.page_data import page_data
-    from vpo.util.files import write_json, write_text
+    from vpo.util.files import storable, write_json, write_text
     from vpo.util.outputs import check_folder
     from vpo.util.records import command_line
 
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / PAGE
     write_page(page, shown)
-    write_text(folder / TEXT, f"{said}\n\n{comparison_text(comparison)}\n")
+    write_text(folder / TEXT, storable(f"{said}\n\n{comparison_text(comparison)}\n"))
     if not options.json:  # before the pictures, which take longest
         print(plain(f"{said}\n\n{comparison_text(comparison, brief=not options.all)}\n"))
     missing = _draw(comparison, names, pictures, best)

@@ -11,6 +11,7 @@ from vpo.evaluation.compare import Comparison, MetricRow
 from vpo.evaluation.eval_folder import POOL
 from vpo.evaluation.metrics import DIVERSITY, MEANINGS, ORACLE_SHARE, PASS, Budget
 from vpo.evaluation.number_text import interval_text, number_text
+from vpo.util.files import storable
 from vpo.util.row_files import without_suffix
 from vpo.util.text import aligned
 
@@ -69,6 +70,7 @@ def short_names(comparison: Comparison) -> list[str]:
     names = [path.parent.name if path.name == POOL else without_suffix(path.name) for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
+    names = [storable(name) for name in names]  # the name of a file may be any bytes
     return names if len(set(names)) == len(names) else [f"{number}: {name}" for number, name in enumerate(names, 1)]
 
 

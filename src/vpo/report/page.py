@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from vpo.util.files import write_text
+from vpo.util.files import storable, write_text
 
 # The parts of the page that are inlined, in this order: later scripts use the functions of earlier ones.
 STYLES = ("palette", "layout", "parts")
@@ -24,7 +24,7 @@ def write_page(path: Path, data: Mapping[str, Any]) -> None:
     embedded = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
     style = "".join(_part(f"{name}.css") for name in STYLES)
     script = "".join(_part(f"{name}.js") for name in SCRIPTS)
-    title = html.escape(str(data["title"]))
+    title = html.escape(storable(str(data["title"])))
     write_text(path, Template(_part("page.html")).substitute(title=title, style=style, script=script, data=embedded))
 
 

@@ -27,13 +27,15 @@ def page_facts(comparison: Comparison, evaluations: Sequence[Sequence[Evaluation
     models = _distinct(_model(str(each["model"])) for each in settings if "model" in each)
     models = models or _distinct(_model(str(each.facts["model"])) for each in flat if "model" in each.facts)
     splits = _distinct(str(each.facts["split"]) for each in flat if "split" in each.facts)
-    seeds = _distinct(str(each["seed"]) for each in settings if "seed" in each)
+    seeds = sorted({each["seed"] for each in settings if isinstance(each.get("seed"), int)})
     facts = {
         "task": _listed(_distinct(_task_text(each.facts) for each in flat if "task" in each.facts)),
         "model": _listed(models),
         "problems": f"{len(comparison.problems):,}" + (f", split {_listed(splits)}" if splits else ""),
         "answers": _answers_text(comparison),
-        "seeds": _listed(seeds) if len(seeds) <= MANY else f"{len(seeds)}, from {min(seeds)} to {max(seeds)}",
+        "seeds": _listed(list(map(str, seeds)))
+        if len(seeds) <= MANY
+        else f"{len(seeds)}, from {seeds[0]} to {seeds[-1]}",
         "target": _target_text(comparison.target),
         "date": now()[:10],
     }
