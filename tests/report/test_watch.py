@@ -17,7 +17,7 @@ import pytest
 
 from vpo.cli.main import main
 from vpo.report import watch_logs
-from vpo.report.watch import LONGEST, RunWatch, page
+from vpo.report.watch import LONGEST, RunWatch, page, state_json
 from vpo.report.watch_curves import POINTS
 from vpo.report.watch_logs import LogTail
 from vpo.report.watch_server import WatchServer
@@ -118,12 +118,13 @@ def test_damaged_lines_are_skipped_and_counted(folder):
     (folder / "metrics.jsonl").write_bytes(
         b'{"step": 1, "loss": 1}\n{"step"\n[1]\n\n{"loss": 2}\n\xff\xfe\n{"step": 2, "loss": NaN, "reward": "x"}\n'
     )
+    append(folder / "metrics.jsonl", {"step": 4 * 10**15, "loss": 1})
     write(folder / "metrics.jsonl", f'{{"step": 1{"0" * 400}}}\n{{"step": 3, "loss": 1{"0" * 400}, "entropy": true}}\n')
     (folder / "run.json").write_text('{"command": "vpo train maze"}')
     state = RunWatch(folder).state()
     assert state["step"] == 3
     assert curve(state, "loss") == {"loss": ([1], [1])}
-    assert state["notes"] == ["metrics.jsonl: 6 damaged lines are skipped"]
+    assert state["notes"] == ["metrics.jsonl: 7 damaged lines are skipped"]
 
 
 def test_a_run_from_its_start_to_its_end(folder):
@@ -216,6 +217,20 @@ def test_a_page_holds_no_tag_that_a_model_wrote_and_needs_nothing_else(folder):
     assert "script-src 'sha256-" in text
 
 
+@pytest.mark.parametrize("value", ['"many"', "nan", "inf", "-3", "[1]", "true", f"1{'0' * 400}"])
+def test_settings_and_notes_of_any_kind_are_no_error(folder, value):
+    text = f"steps = {value}\nprompts_per_step = {value}\ngroup = {value}\n[trainer]\n"
+    (folder / "config.toml").write_text(text)
+    (folder / "run.json").write_text('{"began": NaN, "ended": Infinity, "command": [1], "resumed": 3}')
+    append(
+        folder / "metrics.jsonl", step(1), step(2, step_time=1e308, loss=1e308), step(3, step_time=1e308, loss=1e308)
+    )
+    state = RunWatch(folder).state()
+    assert (state["step"], state["steps"], state["seconds_left"], state["tokens_per_second"]) == (3, None, None, None)
+    assert (state["seconds_per_step"], state["resumed"]) == (2.0, 0)
+    assert json.loads(state_json(state), parse_constant=pytest.fail) == state
+
+
 def test_the_command_writes_a_page_and_prints_the_state(folder, capsys):
     append(folder / "metrics.jsonl", step(1))
     assert main(["watch", str(folder), "--once"]) == 0
@@ -264,7 +279,7 @@ def get(address, **headers):
         return answer.status, answer.headers, answer.read().decode()
 
 
-def test_the_server_answers_this_machine_alone(folder, serve):
+def test_the_server_answers_this_machine_alone(folder, serve, capsys):
     server = serve(WatchServer(folder))
     assert server.server_address[0] == "127.0.0.1"
     assert "<title>run</title>" in get(server.address)[2]
@@ -273,13 +288,17 @@ def test_the_server_answers_this_machine_alone(folder, serve):
     assert get(f"{server.address}state.json?have={headers['X-Version']}")[0] == 204
     append(folder / "metrics.jsonl", step(1))
     assert json.loads(get(f"{server.address}state.json?have={headers['X-Version']}")[2])["step"] == 1
-    for path, host, code in (("", "evil.example", 403), ("../config.toml", "localhost", 404)):
+    for path, host, code in (
+        *(("", host, 403) for host in ("evil.example", "[", "", "localhost.evil.example")),
+        ("../config.toml", "localhost", 404),
+    ):
         with pytest.raises(urllib.error.HTTPError) as error:
             get(server.address + path, Host=host)
         assert error.value.code == code
         error.value.close()
     with pytest.raises(InputError, match=r"port \d+ cannot be used \(Address already in use\): choose another --port"):
         WatchServer(folder, server.server_port)
+    assert capsys.readouterr().err == ""
 
 
 def test_the_command_serves_until_ctrl_c(folder):

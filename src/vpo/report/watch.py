@@ -49,10 +49,10 @@ class RunWatch:
     def state(self) -> dict[str, Any]:
         """The state of the run now, as JSON-like data."""
         self._read()
-        notes, told = self._notes()
+        notes, unread = self._notes()
         status, text = self._status(notes)
-        step, steps, seconds = self.steps.last, self.settings.get("steps"), self.steps.seconds()
-        rollouts = self.settings.get("prompts_per_step", 0) * self.settings.get("group", 0)
+        step, steps, seconds = self.steps.last, self._count("steps"), self.steps.seconds()
+        rollouts = (self._count("prompts_per_step") or 0) * (self._count("group") or 0)
         return {
             "name": self.run.folder.absolute().name,
             "subtitle": self._subtitle(),
@@ -64,13 +64,11 @@ class RunWatch:
             "seconds_left": seconds * (steps - step) if status == "training" and seconds and steps else None,
             "tokens_per_second": self.steps.tokens_per_second(rollouts),
             "written": self.metrics.written,
-            "resumed": len(notes.get("resumed", [])),
-            "began": notes.get("began"),
-            "ended": notes.get("ended"),
-            "command": notes.get("command"),
+            "resumed": len(_list(notes.get("resumed"))),
+            **{name: _text(notes[name]) if notes.get(name) else None for name in ("began", "ended", "command")},
             "panels": self.steps.panels(),
             "rollouts": [_shown(row) for row in self.newest],
-            "notes": [*told, *self._damage()],
+            "notes": [*unread, *self._damage()],
         }
 
     def _read(self) -> None:
@@ -116,6 +114,11 @@ class RunWatch:
         ended = f"verl ended with code {notes['code']}" if notes.get("code") else "No process trains this run"
         return "stopped", f"{ended}; continue with: {resume}"
 
+    def _count(self, name: str) -> int | None:
+        """A setting that is a number above 0; None where it is missing or anything else."""
+        value = number(self.settings.get(name))
+        return int(value) if value and value >= 1 else None
+
     def _subtitle(self) -> str:
         names = [self.settings.get(name) for name in ("task", "method", "model")]
         return ", ".join(str(name) for name in names if name)
@@ -153,7 +156,7 @@ def _text(value: Any) -> str:
 
 def state_json(state: Mapping[str, Any]) -> str:
     """The state as JSON that can stand inside a script: "<" is written by its number."""
-    return json.dumps(state).replace("<", "\\u003c")
+    return json.dumps(state, allow_nan=False).replace("<", "\\u003c")
 
 
 def page(state: Mapping[str, Any], *, live: bool) -> str:

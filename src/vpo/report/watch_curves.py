@@ -1,7 +1,6 @@
 """The metrics of a run, step by step, as curves and as speed."""
 
 import math
-import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ SECONDS = ("step_time", "timing_s/step")
 LENGTHS = ("completions/mean_length", "response_length/mean")
 KEPT = {*SECONDS, *LENGTHS, *(metric for lines in PANELS.values() for names in lines.values() for metric in names)}
 RECENT = 20  # steps over which speed is averaged
+LARGEST = 1e100  # of numbers that are shown: sums of them stay finite
 POINTS = 300  # of a curve; neighbouring steps are averaged
 
 
@@ -57,7 +57,7 @@ class StepTable:
         """Mean time of the newest steps; None where the log does not say."""
         known = self._recent(SECONDS)
         mean = float(np.nanmean(known)) if np.isfinite(known).any() else 0.0
-        return mean or None
+        return number(mean) or None
 
     def tokens_per_second(self, rollouts: int) -> float | None:
         """Generated tokens per second of the newest steps, of so many rollouts each; None where it is not known."""
@@ -65,7 +65,7 @@ class StepTable:
         timed = np.isfinite(seconds)
         # Further updates on the same rollouts log no lengths: they take time, and generate nothing.
         tokens, total = float(np.nansum(lengths[timed])) * rollouts, float(seconds[timed].sum())
-        return tokens / total if tokens and total else None
+        return number(tokens / total) if tokens and total else None
 
     def panels(self) -> list[dict[str, Any]]:
         """The curves, by panel; those of metrics that are not logged are left out."""
@@ -102,7 +102,7 @@ class StepTable:
 
 
 def number(value: Any) -> float | None:
-    """A finite number; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > sys.float_info.max:
+    """A number that can be summed up and drawn; None for anything else: a text, NaN, a number beyond 1e100."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
         return None
-    return float(value) if math.isfinite(value) else None
+    return float(value)

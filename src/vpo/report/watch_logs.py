@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+LAST_STEP = 10**12  # a larger number is no step: no run gets there, and a page cannot draw it exactly
+
 
 class LogTail:
     """Reads the rows that a growing JSONL file got since the last call; a line is read once it is complete.
@@ -70,4 +72,4 @@ def _row(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     step = row.get("step") if isinstance(row, dict) else None
-    return row if isinstance(step, int) and 0 <= step < 2**53 else None
+    return row if isinstance(step, int) and 0 <= step <= LAST_STEP else None

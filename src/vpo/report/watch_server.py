@@ -6,7 +6,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from vpo.report.watch import RunWatch, page, state_json
 from vpo.util.errors import InputError
@@ -49,9 +49,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page or the state."""
-        parts = urlsplit(self.path)
+        parts = _parts(self.path)
         # A page of somebody else, whose name resolves to this machine, must not read the rollouts.
-        if urlsplit(f"//{self.headers.get('Host', '')}").hostname not in (LOOPBACK, "localhost"):
+        if _parts(f"//{self.headers.get('Host', '')}").hostname not in (LOOPBACK, "localhost"):
             self._send(403, "text/plain", b"vpo watch is for this machine alone\n")
         elif parts.path == "/":
             self._send(200, "text/html", page(self.server.state(), live=True).encode())
@@ -78,3 +78,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *values: Any) -> None:
         """Print nothing: a page asks every two seconds."""
+
+
+def _parts(address: str) -> SplitResult:
+    """The parts of an address; all empty for one that is malformed, such as "//["."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")

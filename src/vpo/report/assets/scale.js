@@ -3,7 +3,9 @@ function ticks(from, to, count) {
   const rough = (to - from) / count, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((each) => each * power >= rough) * power;
   const values = [];
-  for (let at = Math.ceil(from / step); at * step <= to + 1e-12; at++) values.push(at * step);
+  const first = Math.ceil(from / step);
+  // Counted from 0: above 2^53 adding 1 changes nothing. The step is never smaller than asked for.
+  for (let at = 0; at <= count && (first + at) * step <= to + 1e-12; at++) values.push((first + at) * step);
   return values;
 }
 function logTicks(from, to) {
