@@ -102,16 +102,22 @@ def opened(page, width):
     )
     outer = page.with_name(f"opened-{width}.html")
     outer.write_text(f'<!doctype html><meta charset="utf-8"><body>{frame}{look}</body>')
+    shown, console = dumped(outer)
+    parsed = PageParser()
+    parsed.feed(shown.split("</iframe>")[-1])
+    (seen,) = re.findall(r'data-seen="(.*?)"', shown)
+    parsed.seen = json.loads(html.unescape(seen))
+    return parsed, console
+
+
+def dumped(page):
+    """Open a file: its HTML after its scripts have run, and what its console logs."""
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]
     command += [f"--user-data-dir={page.parent / 'profile'}", "--window-size=1400,2000", "--virtual-time-budget=2000"]
     done = subprocess.run(
-        [*command, "--dump-dom", outer.as_uri()], capture_output=True, text=True, check=True, timeout=120
+        [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, check=True, timeout=600
     )
-    parsed = PageParser()
-    parsed.feed(done.stdout.split("</iframe>")[-1])
-    (seen,) = re.findall(r'data-seen="(.*?)"', done.stdout)
-    parsed.seen = json.loads(html.unescape(seen))
-    return parsed, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
 def page_json(page):

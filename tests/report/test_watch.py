@@ -17,7 +17,8 @@ import pytest
 
 from vpo.cli.main import main
 from vpo.report import watch_logs
-from vpo.report.watch import LONGEST, RunWatch, page, state_json
+from vpo.report.embedding import script_json
+from vpo.report.watch import LONGEST, RunWatch, page
 from vpo.report.watch_curves import POINTS
 from vpo.report.watch_logs import LogTail
 from vpo.report.watch_server import WatchServer
@@ -228,7 +229,7 @@ def test_settings_and_notes_of_any_kind_are_no_error(folder, value):
     state = RunWatch(folder).state()
     assert (state["step"], state["steps"], state["seconds_left"], state["tokens_per_second"]) == (3, None, None, None)
     assert (state["seconds_per_step"], state["resumed"]) == (2.0, 0)
-    assert json.loads(state_json(state), parse_constant=pytest.fail) == state
+    assert json.loads(script_json(state), parse_constant=pytest.fail) == state
 
 
 def test_the_command_writes_a_page_and_prints_the_state(folder, capsys):
@@ -331,7 +332,7 @@ class WrittenBetweenRequests(WatchServer):
         self.pages += 1
         if 1 < self.pages <= len(self.parts) + 1:
             self.go.put(True)
-            self.done.get(timeout=60)
+            self.done.get(timeout=600)
         return super().state()
 
 
@@ -373,7 +374,7 @@ def test_an_open_page_shows_the_new_step_and_the_new_rollout_without_a_reload(fo
     server = serve(WrittenBetweenRequests(folder, parts))
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--no-first-run"]
     command += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=20000", "--dump-dom", server.address]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
     parsed = PageText()
     parsed.feed(done.stdout)
@@ -382,7 +383,7 @@ def test_an_open_page_shows_the_new_step_and_the_new_rollout_without_a_reload(fo
     assert parsed.texts["step"] == "step3 of 10"
     assert "3/10 · run" in done.stdout
     assert "lost" not in parsed.texts
-    assert parsed.texts["rollouts-of"].startswith("Step 3: 1 completions of problem p3.")
+    assert parsed.texts["rollouts-of"].startswith("Step 3: 1 completion of problem p3.")
     assert "which way, 3?" in parsed.texts["prompt"]
     assert ATTACK in parsed.texts["3"]
     assert "hacked" not in parsed.texts.get("title", "")

@@ -1,7 +1,5 @@
-"use strict";
 // Shows the state of a run, and asks the server for the next one. All text of the run goes into text nodes.
 const POLL = 2000;
-const colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#A6761D", "#808080", "#E7298A"];
 const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [380, 200, 46, 32, 8, 10];
 const byId = (id) => document.getElementById(id);
 const panels = new Map(); // title → what is drawn in it
@@ -9,19 +7,6 @@ let state = JSON.parse(byId("data").textContent);
 let version = "";
 let shownRollouts = "";
 
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-function shape(tag, attributes = {}, text = "") {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.textContent = text;
-  return made;
-}
-const short = (value) => (value === null ? "–" : Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : Math.abs(value) >= 100 ? value.toFixed(0) : +value.toPrecision(3) + "");
 function duration(seconds) {
   if (seconds < 99.5) return `${seconds < 9.95 ? +seconds.toFixed(1) : Math.round(seconds)} s`;
   const minutes = Math.round(seconds / 60), hours = Math.round(seconds / 3600);
@@ -114,7 +99,7 @@ function point(panel, x) {
   const step = panel.lines.length ? panel.lines[0].x[shown[0]] : 0;
   panel.readout.replaceChildren(`step ${Math.round(step)}: `, ...panel.lines.map((line, index) => {
     const dot = element("i");
-    dot.style.background = colours[index % colours.length];
+    dot.style.background = colour(index);
     const name = panel.lines.length > 1 ? `${line.name} ` : "";
     return element("span", {}, ...(panel.lines.length > 1 ? [dot] : []), name + short(line.y[shown[index]]));
   }));
@@ -140,7 +125,7 @@ function draw(panel, lines) {
   for (const x of ticks(x0, x1, 5).filter(Number.isInteger)) parts.push(shape("text", { x: panel.toX(x), y: HEIGHT - BOTTOM + 14, "text-anchor": "middle" }, x));
   parts.push(shape("text", { x: (LEFT + WIDTH) / 2, y: HEIGHT - 3, "text-anchor": "middle" }, "step"));
   lines.forEach((line, index) => {
-    const stroke = colours[index % colours.length];
+    const stroke = colour(index);
     const path = (values) => values.map((y, at) => `${panel.toX(line.x[at]).toFixed(1)},${toY(y).toFixed(1)}`).join(" ");
     if (line.x.length === 1) parts.push(shape("circle", { cx: panel.toX(line.x[0]), cy: toY(line.y[0]), r: 3, fill: stroke }));
     if (line.x.length > 8) parts.push(shape("polyline", { class: "raw", points: path(line.y), stroke }));
@@ -163,15 +148,6 @@ function smoothed(values) {
     return total / weight;
   });
 }
-function ticks(from, to, count) {
-  const rough = (to - from) / count, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].find((each) => each * power >= rough) * power;
-  const values = [];
-  const first = Math.ceil(from / step);
-  // Counted from 0: above 2^53 adding 1 changes nothing. The step is never smaller than asked for.
-  for (let at = 0; at <= count && (first + at) * step <= to + 1e-12; at++) values.push((first + at) * step);
-  return values;
-}
 
 function showRollouts() {
   const rows = state.rollouts, text = JSON.stringify(rows);
@@ -181,7 +157,7 @@ function showRollouts() {
   section.querySelector(".empty").hidden = rows.length > 0;
   const shared = rows.length > 0 && rows.every((row) => JSON.stringify(row.prompt) === JSON.stringify(rows[0].prompt));
   const problem = shared && rows[0].problem !== null ? ` of problem ${rows[0].problem}` : "";
-  byId("rollouts-of").textContent = rows.length ? `Step ${rows[0].step}: ${rows.length} completions${problem}. Bold: the best answer on an objective.` : "";
+  byId("rollouts-of").textContent = rows.length ? `Step ${rows[0].step}: ${counted(rows.length, "completion")}${problem}. Bold: the best answer on an objective.` : "";
   byId("prompt").replaceChildren(...(shared ? [promptOf(rows[0])] : []));
   section.querySelector(".rollouts").replaceChildren(...rows.map((row, index) => rolloutOf(row, index, shared)));
 }

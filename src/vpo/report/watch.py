@@ -13,12 +13,15 @@ from string import Template
 from typing import Any
 
 from vpo.models.run_folder import CONFIG, METRICS, RunFolder
+from vpo.report.embedding import assets, script_json
 from vpo.report.watch_curves import StepTable, number
 from vpo.report.watch_logs import LogTail
 from vpo.training.runs import Run
 from vpo.util.errors import InputError
 from vpo.util.files import is_locked, storable
 
+# What the page shares with that of comparisons.
+STYLES, SCRIPTS = ("palette.css",), ("dom.js", "ticks.js")
 ROLLOUTS = 16  # shown
 LONGEST = 20_000  # characters of a text that is shown
 ROLLOUT_BYTES = 8 * 2**20  # of the log of rollouts that are read at once
@@ -154,24 +157,20 @@ def _text(value: Any) -> str:
     return text if more <= 0 else f"{text[:LONGEST]} … and {more:,} more characters"
 
 
-def state_json(state: Mapping[str, Any]) -> str:
-    """The state as JSON that can stand inside a script: "<" is written by its number."""
-    return json.dumps(state, allow_nan=False).replace("<", "\\u003c")
-
-
 def page(state: Mapping[str, Any], *, live: bool) -> str:
     """The page with a state inside; a live one asks its server for the next states."""
-    parts = {
-        name: (files("vpo.report") / f"watch.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")
-    }
-    return Template(parts["html"]).substitute(
+    style, script = assets(STYLES) + _part("watch.css"), '"use strict";\n' + assets(SCRIPTS) + _part("watch.js")
+    return Template(_part("watch.html")).substitute(
         title=html.escape(storable(str(state["name"]))),
-        style=parts["css"],
-        script=parts["js"],
-        data=state_json({**state, "live": live}),
-        policy=f"default-src 'none'; connect-src 'self'; style-src {_hash(parts['css'])}; "
-        f"script-src {_hash(parts['js'])}",
+        style=style,
+        script=script,
+        data=script_json({**state, "live": live}),
+        policy=f"default-src 'none'; connect-src 'self'; style-src {_hash(style)}; script-src {_hash(script)}",
     )
+
+
+def _part(name: str) -> str:
+    return (files("vpo.report") / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

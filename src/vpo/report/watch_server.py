@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from vpo.report.watch import RunWatch, page, state_json
+from vpo.report.embedding import script_json
+from vpo.report.watch import RunWatch, page
 from vpo.util.errors import InputError
 
 LOOPBACK = "127.0.0.1"
@@ -56,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif parts.path == "/":
             self._send(200, "text/html", page(self.server.state(), live=True).encode())
         elif parts.path == "/state.json":
-            body = state_json(self.server.state()).encode()
+            body = script_json(self.server.state()).encode()
             version = hashlib.sha256(body).hexdigest()
             unchanged = parse_qs(parts.query).get("have") == [version]
             self._send(204, None, b"") if unchanged else self._send(200, "application/json", body, version)

@@ -1,10 +1,6 @@
-// The data of the page, and what every part of it draws with.
-const data = JSON.parse(document.getElementById("data").textContent);
+// What every page draws with.
 const COLOURS = 10; // of palette.css
-const colour = (run) => `var(--run-${run % COLOURS})`;
-const dashes = (run) => ["none", "6 3", "2 3"][Math.floor(run / COLOURS) % 3];
-const bands = data.runs.length <= 4; // more would hide each other; the tables have all intervals
-const hidden = new Set(); // runs that the legend hides
+const colour = (index) => `var(--run-${index % COLOURS})`;
 
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -29,6 +25,5 @@ const choice = (label, names) => {
   names.forEach((name, index) => made.append(element("option", { value: index }, name)));
   return made;
 };
-function hide() {
-  for (const each of document.querySelectorAll("[data-run]")) each.style.display = hidden.has(+each.dataset.run) ? "none" : "";
-}
+// Such as "1 answer" or "1,200 answers".
+const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
