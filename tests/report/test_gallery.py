@@ -59,6 +59,28 @@ def test_answers_are_shown_as_they_were_written_by_set_with_what_differs(texts):
     assert "differs nearly everywhere" in seen["scores"][5]
 
 
+@needs_browser
+def test_answers_are_compared_with_the_first_that_is_not_missing(tmp_path):
+    answers = ["take the left way home", "take the left way home", "take the left way", "take the way"]
+    rows = [
+        {"problem": problem, "generation": 0, "position": position, "answers": 5, "scores": {"a": 0.5}, "answer": text}
+        for problem in range(2)
+        for position, text in enumerate(answers, start=2)
+    ]
+    write_pool(tmp_path / "vpo.jsonl", rows)
+    evaluation = read_evaluation(tmp_path / "vpo.jsonl")
+    data = page_data(compare_groups([[evaluation.pool]]), [[evaluation]], ["vpo"], "vpo compare")
+    write_page(tmp_path / "page.html", data)
+    scores = opened(tmp_path / "page.html", 390)[0].seen["scores"]
+    assert scores == [
+        "answer 1: 0a 0",
+        "answer 2: 0.500a 0.500",
+        "answer 3: 0.500a 0.500the same as answer 2",
+        "answer 4: 0.500a 0.500without 1 word of answer 2",
+        "answer 5: 0.500a 0.500without 2 words of answer 2",
+    ]
+
+
 def test_the_gallery_has_the_question_and_the_gold_answer_of_the_task(tmp_path, capsys):
     solutions = ["1 + 1 = <<1+1=2>>2\n#### 2", "2 + 1 = <<2+1=3>>3\n#### 3"]
     rows = [{"question": f"What is {n} + 1?", "answer": each} for n, each in enumerate(solutions, start=1)]

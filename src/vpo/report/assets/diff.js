@@ -25,14 +25,14 @@ function common(text, other) {
   }
   return shared;
 }
-// A text with what is not in `other` marked, and a word on how they differ.
-function compared(text, other) {
-  if (text === other) return { nodes: [text], note: "the same as answer 1" };
+// A text with what is not in `other`, which has a name, marked, and a word on how they differ.
+function compared(text, other, name) {
+  if (text === other) return { nodes: [text], note: `the same as ${name}` };
   const whole = Math.max(text.length, other.length) > WORDS;
   const [mine, theirs] = [pieces(text, whole), pieces(other, whole)];
   const shared = common(mine, theirs);
   const letters = (keep) => mine.filter((each, at) => each.trim() && keep(at)).join("").length;
-  if (letters((at) => !shared[at]) > FOREIGN * letters(() => true)) return { nodes: [text], note: "differs nearly everywhere from answer 1" };
+  if (letters((at) => !shared[at]) > FOREIGN * letters(() => true)) return { nodes: [text], note: `differs nearly everywhere from ${name}` };
   const kept = shared.filter((each, at) => each && mine[at].trim()).length;
   const left = theirs.filter((each) => each.trim()).length - kept;
   const nodes = [];
@@ -43,6 +43,6 @@ function compared(text, other) {
     nodes.push(shared[at] || !part.trim() ? part : element("mark", {}, part));
     at = end;
   }
-  if (nodes.every((each) => typeof each === "string") && !left) return { nodes, note: "the same as answer 1 but for spaces" };
-  return { nodes, note: left > 0 ? `without ${left} ${whole ? "lines" : "words"} of answer 1` : "" };
+  if (nodes.every((each) => typeof each === "string") && !left) return { nodes, note: `the same as ${name} but for spaces` };
+  return { nodes, note: left > 0 ? `without ${counted(left, whole ? "line" : "word")} of ${name}` : "" };
 }

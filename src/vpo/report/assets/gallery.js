@@ -72,15 +72,17 @@ function textSets(scene, sets, shown, best) {
   return groups.map((group, index) => {
     const title = single ? "generations of one answer each" : `generation ${index + 1}, a set of ${sets[index].length}`;
     const block = element("div", { class: "set" }, element("h4", {}, title));
-    const first = group.find((each) => each.text !== null);
-    group.forEach((each, at) => block.append(textAnswer(scene, each, at, first, each === best)));
+    const first = group.findIndex((each) => each.text !== null);
+    group.forEach((each, at) => block.append(textAnswer(scene, group, at, first, each === best)));
     return block;
   });
 }
-function textAnswer(scene, answer, at, first, best) {
+// The answer at an index of its group, compared with the first one that is not missing.
+function textAnswer(scene, group, at, first, best) {
+  const answer = group[at], title = (index) => `answer ${index + 1}`;
   const { nodes, note } =
-    answer.text === null ? { nodes: ["(missing)"], note: "" } : answer === first ? { nodes: [answer.text], note: "" } : compared(answer.text, first.text);
-  const score = scoreLine(scene, answer, `answer ${at + 1}`);
+    answer.text === null ? { nodes: ["(missing)"], note: "" } : at === first ? { nodes: [answer.text], note: "" } : compared(answer.text, group[first].text, title(first));
+  const score = scoreLine(scene, answer, title(at));
   if (note) score.append(element("span", {}, note));
   return element("div", { class: best ? "answer best" : "answer" }, score, element("pre", { tabindex: 0 }, ...nodes));
 }
