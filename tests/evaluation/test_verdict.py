@@ -1,5 +1,7 @@
 """The verdict of a comparison: right where results are mixed, and careful where they are level."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -133,7 +135,8 @@ def test_many_runs_share_a_sentence():
 def test_other_k(ks):
     text = said(pool("grpo", 0.5), pool("vpo", 0.7), ks=ks)
     when = {1: "At 1 sample, ", 3: "At 3 samples, ", 2: "At every k from 2 to 6 samples, "}[ks[0]]
-    assert text.startswith(f"{when}vpo is ahead of grpo by 0.20. 40 problems, k = {', '.join(map(str, ks))} sampled")
+    last = {1: "k = 1 sampled answer", 3: "k = 3 sampled answers", 2: "k = 2, 6 sampled answers"}[ks[0]]
+    assert text == f"{when}vpo is ahead of grpo by 0.20. 40 problems, {last}, 95% intervals."
 
 
 def test_a_k_that_one_run_lacks_is_left_out():
@@ -171,6 +174,21 @@ def test_tokens_that_say_the_opposite_are_told():
     )
     assert "vpo is ahead of grpo by" in text
     assert "Counted by tokens, grpo leads at every k from 50 to 60 tokens by 0." in text
+
+
+def test_every_run_that_leads_by_tokens_alone_is_named():
+    def short(name, level):
+        return pool(name, level, 0.1, 0.1, tokens=10, noise=0.001)
+
+    leader, rival = (
+        pool(name, 0.61 + more, 0.12, 0.12, tokens=50, noise=0.001) for name, more in (("vpo", 0.1), ("b", 0))
+    )
+    text = said(leader, rival, short("grpo", 0.6), short("base", 0.55), untrained=[3])
+    (sentence,) = re.findall(r"Counted by tokens, .*?\d\.(?= )", text)
+    parts = sentence.removeprefix("Counted by tokens, ").split("; ")
+    assert [part.partition(" leads ")[0] for part in parts] == ["grpo", "base (untrained)"]
+    text = said(leader, short("base", 0.6), untrained=[1])
+    assert "Counted by tokens, base (untrained) leads at every k from 50 to 60 tokens by 0." in text
 
 
 def test_small_differences_have_three_decimals():

@@ -1,10 +1,10 @@
 """Which objectives to use, as text for a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from vpo.evaluation.decompose import ALL, HAND, MERGED, PAIR, SCALAR, SPLIT, VARYING, Decomposition, Proposal
 from vpo.evaluation.number_text import interval_text
-from vpo.util.text import aligned
+from vpo.util.text import aligned, listed
 
 # Pairs that a terminal shows: this many that cost least to merge, and the one that costs most; all are in the JSON.
 CHEAP_PAIRS = 2
@@ -57,20 +57,16 @@ def recommendation(sets: Decomposition) -> str:
 def _changes(sets: Decomposition) -> str:
     """The steps from all objectives to the recommended ones."""
     verb = "varies" if len(sets.constant) == 1 else "vary"
-    done = [f"drop {_listed(sets.constant)}, which never {verb}"] if sets.constant else []
-    done += [f"merge {_listed(group)}, which say the same" for group in sets.groups]
-    done += [f"drop {each.objective}, which {_listed(tuple(each.parts))} add up to" for each in sets.sums]
+    done = [f"drop {listed(sets.constant)}, which never {verb}"] if sets.constant else []
+    done += [f"merge {listed(group)}, which say the same" for group in sets.groups]
+    done += [f"drop {each.objective}, which {listed(tuple(each.parts))} add up to" for each in sets.sums]
     return "".join(f"{each}; " for each in done)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def name_of(proposal: Proposal) -> str:
     """A set in a few words."""
     if proposal.kind == PAIR:
-        return f"{_listed(proposal.merged[0])} merged"
+        return f"{listed(proposal.merged[0])} merged"
     return KINDS[proposal.kind] + (f": {', '.join(proposal.objectives)}" if proposal.kind == HAND else "")
 
 

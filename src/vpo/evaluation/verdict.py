@@ -15,6 +15,7 @@ from vpo.evaluation.compare import Comparison
 from vpo.evaluation.intervals import intervals
 from vpo.evaluation.metrics import Budget
 from vpo.util.grouping import group_by
+from vpo.util.text import counted, listed, plural
 
 AHEAD, LEVEL, BEHIND = "ahead", "level", "behind"
 DESCRIBED = 2  # rivals that have a sentence each; further ones share one
@@ -61,7 +62,7 @@ def verdict(comparison: Comparison, names: Sequence[str], untrained: Set[int] = 
     sides = {run: stretches(best[leader], best[run]) for run in (*rivals, *bases)}
     shown = {run: f"{names[run]} (untrained)" if run in bases else names[run] for run in sides}
     sentences = _sentences(names[leader], shown, sides, rivals)
-    if rivals and (tokens := _by_tokens(comparison, leader, rivals[0], names)):
+    if tokens := _by_tokens(comparison, leader, shown, sides):
         sentences.append(tokens)
     return " ".join([*(sentences or [_alone(names[leader], best[leader])]), last])
 
@@ -83,7 +84,7 @@ def _sentences(
     if further := {shown[run]: sides[run] for run in apart[DESCRIBED:]}:
         sentences.append(_further(leader, further))
     if level:
-        together = _sentence(leader, _joined([shown[run] for run in level]), sides[level[0]])
+        together = _sentence(leader, listed([shown[run] for run in level]), sides[level[0]])
         sentences.insert(0 if rivals[:1] == level[:1] else len(sentences), together)
     bases = [run for run in sides if run not in (*rivals, *level)]
     return sentences + [_sentence(leader, shown[run], sides[run]) for run in bases]
@@ -127,7 +128,7 @@ def _side(difference: Interval) -> str:
 
 def _when(part: Sequence[int], ks: Sequence[int], unit: str) -> str:
     """Some neighbouring k among all k, in words."""
-    first, last = (f"{k:,} {unit}{'s' if k > 1 else ''}" for k in (part[0], part[-1]))
+    first, last = counted(part[0], unit), counted(part[-1], unit)
     if len(part) == 1:
         return f"at {first}"
     if len(part) == len(ks):
@@ -142,12 +143,12 @@ def _sentence(one: str, other: str, parts: Sequence[Stretch]) -> str:
     if not parts:
         return f"{one} and {other} have no k in common."
     if all(part.most < SAME for part in parts):
-        return f"{one} and {other} score the same {_joined([part.when for part in parts])}."
+        return f"{one} and {other} score the same {listed([part.when for part in parts])}."
     by_side = group_by(parts, lambda part: part.side)
     clauses: list[str] = []
     for side in (AHEAD, BEHIND, LEVEL):
         if some := by_side.get(side):
-            when = _joined([part.when for part in some])
+            when = listed([part.when for part in some])
             comma = "" if clauses else ","
             clauses.append(f"{when}{comma} {_relation(side, one, other, some, first=not clauses)}")
     text = "; ".join(clauses)
@@ -178,26 +179,29 @@ def _further(leader: str, sides: Mapping[str, Sequence[Stretch]]) -> str:
         if not decided:
             phrases.append(f"level with {name}")
         elif {part.side for part in decided} == {AHEAD, BEHIND}:
-            ahead = _joined([part.when for part in decided if part.side == AHEAD])
-            behind = _joined([part.when for part in decided if part.side == BEHIND])
+            ahead = listed([part.when for part in decided if part.side == AHEAD])
+            behind = listed([part.when for part in decided if part.side == BEHIND])
             phrases.append(f"ahead of {name} {ahead} and behind it {behind}")
         else:
             word = "ahead of" if decided[0].side == AHEAD else "behind"
-            phrases.append(f"{word} {name} {_joined([part.when for part in decided])}")
+            phrases.append(f"{word} {name} {listed([part.when for part in decided])}")
     return f"{leader} is also {'; '.join(phrases)}."
 
 
-def _by_tokens(comparison: Comparison, leader: int, rival: int, names: Sequence[str]) -> str:
-    """A sentence where tokens say the opposite: the rival leads by tokens, and nowhere by answers."""
-    answers, tokens = (best_by_k(comparison, budget) for budget in (Budget.ANSWERS, Budget.TOKENS))
-    if any(part.side == BEHIND for part in stretches(answers[leader], answers[rival])):
-        return ""
-    behind = [part for part in stretches(tokens[leader], tokens[rival], "token") if part.side == BEHIND]
-    if not behind:
-        return ""
-    when = _joined([part.when for part in behind])
-    size = _range(min(part.least for part in behind), max(part.most for part in behind))
-    return f"Counted by tokens, {names[rival]} leads {when} by {size}."
+def _by_tokens(
+    comparison: Comparison, leader: int, shown: Mapping[int, str], sides: Mapping[int, Sequence[Stretch]]
+) -> str:
+    """A sentence where tokens say the opposite: on every run that leads by tokens, and nowhere by answers."""
+    tokens = best_by_k(comparison, Budget.TOKENS)
+    clauses = []
+    for run, name in shown.items():
+        if any(part.side == BEHIND for part in sides[run]):
+            continue
+        behind = [part for part in stretches(tokens[leader], tokens[run], "token") if part.side == BEHIND]
+        if behind:
+            size = _range(min(part.least for part in behind), max(part.most for part in behind))
+            clauses.append(f"{name} leads {listed([part.when for part in behind])} by {size}")
+    return f"Counted by tokens, {'; '.join(clauses)}." if clauses else ""
 
 
 def _alone(name: str, best: Mapping[int, Floats]) -> str:
@@ -220,15 +224,11 @@ def _basis(comparison: Comparison, ks: Sequence[int]) -> str:
     """What the verdict rests on."""
     count = len(comparison.problems)
     seeds = max(len(group) for group in comparison.groups)
-    parts = [f"{count:,} problem{'s' if count > 1 else ''}"]
+    parts = [counted(count, "problem")]
     parts += [f"each run averaged over up to {seeds} pools"] if seeds > 1 else []
-    parts += [f"k = {', '.join(map(str, ks))} sampled answers"] if ks else []
+    parts += [f"k = {', '.join(map(str, ks))} sampled {plural(ks[-1], 'answer')}"] if ks else []
     parts += ["95% intervals"] if count > 1 else []
     return f"{', '.join(parts)}."
-
-
-def _joined(words: Sequence[str]) -> str:
-    return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _mean(best: Mapping[int, Floats]) -> float:

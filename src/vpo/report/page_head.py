@@ -9,6 +9,7 @@ from vpo.evaluation.comparison_text import target_text
 from vpo.evaluation.eval_folder import Evaluation
 from vpo.models.run_folder import RunFolder, is_run
 from vpo.util.records import now
+from vpo.util.text import listed
 
 MANY = 5  # names in a title
 
@@ -16,8 +17,8 @@ MANY = 5  # names in a title
 def page_title(evaluations: Sequence[Sequence[Evaluation]], names: Sequence[str]) -> str:
     """The task and the runs, such as "maze: grpo, vpo and base"."""
     tasks = _distinct(Path(str(each.facts["task"])).stem for each in _flat(evaluations) if "task" in each.facts)
-    runs = _listed(names) if len(names) <= MANY else f"{_listed(names[:2], last=', ')} and {len(names) - 2} more runs"
-    return f"{_listed(tasks)}: {runs}" if tasks else runs
+    runs = listed(names) if len(names) <= MANY else listed([*names[:2], f"{len(names) - 2} more runs"])
+    return f"{listed(tasks)}: {runs}" if tasks else runs
 
 
 def page_facts(comparison: Comparison, evaluations: Sequence[Sequence[Evaluation]]) -> list[list[str]]:
@@ -29,11 +30,11 @@ def page_facts(comparison: Comparison, evaluations: Sequence[Sequence[Evaluation
     splits = _distinct(str(each.facts["split"]) for each in flat if "split" in each.facts)
     seeds = sorted({each["seed"] for each in settings if isinstance(each.get("seed"), int)})
     facts = {
-        "task": _listed(_distinct(_task_text(each.facts) for each in flat if "task" in each.facts)),
-        "model": _listed(models),
-        "problems": f"{len(comparison.problems):,}" + (f", split {_listed(splits)}" if splits else ""),
+        "task": listed(_distinct(_task_text(each.facts) for each in flat if "task" in each.facts)),
+        "model": listed(models),
+        "problems": f"{len(comparison.problems):,}" + (f", split {listed(splits)}" if splits else ""),
         "answers": _answers_text(comparison),
-        "seeds": _listed(list(map(str, seeds)))
+        "seeds": listed(list(map(str, seeds)))
         if len(seeds) <= MANY
         else f"{len(seeds)}, from {seeds[0]} to {seeds[-1]}",
         "target": _target_text(comparison.target),
@@ -68,7 +69,7 @@ def _answers_text(comparison: Comparison) -> str:
     """How many answers a problem has, and how many a generation."""
     counts = sorted({len(pool.problems[name].scores_nD) for pool in comparison.pools for name in comparison.problems})
     sizes = [pool.set_size for pool in comparison.pools]
-    sets = _listed([str(size) for size in sorted({size for size in sizes if size})])
+    sets = listed([str(size) for size in sorted({size for size in sizes if size})])
     total = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     return f"{total} a problem" + (f", {sets} a generation" if all(sizes) else ", generations of mixed sizes")
 
@@ -79,7 +80,3 @@ def _flat(evaluations: Sequence[Sequence[Evaluation]]) -> list[Evaluation]:
 
 def _distinct(texts: Any) -> list[str]:
     return list(dict.fromkeys(texts))
-
-
-def _listed(words: Sequence[str], last: str = " and ") -> str:
-    return last.join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

@@ -30,3 +30,18 @@ def duration(seconds: float) -> str:
         return f"{minutes} min"
     hours = round(seconds / 3600)
     return f"{minutes // 60} h {minutes % 60:02} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words in a sentence, such as "a, b and c"; empty for none."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, such as "1 sample" or "1,200 samples"."""
+    return f"{count:,} {plural(count, noun)}"
+
+
+def plural(count: int, noun: str) -> str:
+    """A noun as it stands after a number, whose plural ends in s."""
+    return noun if count == 1 else f"{noun}s"
