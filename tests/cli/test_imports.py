@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import sys
+import threading
 import time
 
 import pytest
@@ -11,11 +12,13 @@ from vpo.cli import imports
 from vpo.cli.imports import announced_imports
 from vpo.util import progress
 
+said = threading.Event()
+
 
 @pytest.fixture
 def heavy(tmp_path, monkeypatch):
-    """A package that takes a second to import, where what takes a hundredth is said."""
-    (tmp_path / "heavy_package.py").write_text("import time; time.sleep(1)")
+    """A heavy package, where what takes a hundredth of a second to import is said."""
+    (tmp_path / "heavy_package.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(imports, "HEAVY", ("heavy_package",))
     monkeypatch.setattr(progress, "WAIT_SECONDS", 0.01)
@@ -23,7 +26,12 @@ def heavy(tmp_path, monkeypatch):
     sys.modules.pop("heavy_package", None)
 
 
-def test_a_slow_import_is_said_on_standard_error(heavy, capsys):
+def test_a_slow_import_is_said_on_standard_error(heavy, tmp_path, monkeypatch, capsys):
+    say = progress.say
+    said.clear()
+    monkeypatch.setattr(progress, "say", lambda line: (say(line), said.set()))
+    # However slow the machine is, its import lasts until the line was said.
+    (tmp_path / f"{heavy}.py").write_text(f"import {__name__} as test\nassert test.said.wait(timeout=600)")
     finders = list(sys.meta_path)
     with announced_imports():
         importlib.import_module(heavy)
