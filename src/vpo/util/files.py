@@ -147,7 +147,7 @@ def locked(folder: Path, action: str) -> Iterator[int]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process of this machine has locked a folder, without a lock of its own; False where Linux is not."""
+    """Whether a process of this machine has locked a folder. Takes no lock; always False on systems but Linux."""
     try:
         number = (folder / ".lock").stat().st_ino
         locks = Path("/proc/locks").read_text(encoding="utf-8").splitlines()
