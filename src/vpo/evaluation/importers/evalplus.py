@@ -5,11 +5,11 @@ the data set, or all further ones of EvalPlus, pass. Without plus tests (`--base
 that passes all is solved.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes
-from vpo.evaluation.importers.source import Source, needed, objects_in
+from vpo.evaluation.importers.source import Source, check_one_model, needed, objects_in
 
 PASS = "pass"
 
@@ -26,8 +26,20 @@ def _is_result(document: object) -> bool:
     return isinstance(first, Mapping) and "base_status" in first
 
 
+def _models(source: Source, paths: list[Path]) -> Sequence[object]:
+    """The names of the models: EvalPlus writes DATASET/MODEL_eval_results.json, or MODEL/eval_results.json.
+
+    Files that share a task are no two data sets of one model, whatever their names.
+    """
+    tasks = [task for path in paths for task in source.document(path)["eval"]]
+    if len(set(tasks)) < len(tasks):
+        return paths
+    return [path.stem.removesuffix("eval_results").rstrip("_.") or path.absolute().parent.name for path in paths]
+
+
 def read(source: Source, paths: list[Path], notes: Notes) -> Iterator[ImportedAnswer]:
     """Each solution with its statuses."""
+    check_one_model(source, _models(source, paths))
     for path in paths:
         evaluated = source.document(path)["eval"]
         for task in evaluated:

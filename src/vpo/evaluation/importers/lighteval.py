@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes, text_of
-from vpo.evaluation.importers.source import Source, needed
+from vpo.evaluation.importers.source import Source, check_one_model, needed
 from vpo.util.errors import InputError
 
 
@@ -22,9 +22,7 @@ def files(source: Source) -> list[Path]:
 
 def read(source: Source, paths: list[Path], notes: Notes) -> Iterator[ImportedAnswer]:
     """Each document with its metrics."""
-    if len(models := {path.parent.parent for path in paths}) > 1:
-        shown = ", ".join(sorted(map(str, models)))
-        raise InputError(f"{source.path} has the details of {len(models)} models ({shown}): import each by itself")
+    check_one_model(source, (path.parent.parent for path in paths))
     for path in paths:
         task = re.sub(r"^details_|_\d{4}-\d\d-\d\dT[\d.:-]+$", "", path.stem)
         for number, (where, row) in enumerate(source.rows(path)):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes
-from vpo.evaluation.importers.source import Source, id_in, list_in
+from vpo.evaluation.importers.source import Source, check_one_model, id_in, list_in
 from vpo.util.errors import InputError
 from vpo.util.files import storable
 
@@ -30,9 +30,7 @@ def files(source: Source) -> list[Path]:
 
 def read(source: Source, paths: list[Path], notes: Notes) -> Iterator[ImportedAnswer]:
     """Each document with its metrics, under all filters."""
-    if len(folders := {path.parent for path in paths}) > 1:
-        shown = ", ".join(sorted(map(str, folders)))
-        raise InputError(f"{source.path} has the logs of {len(folders)} runs ({shown}): import each of them by itself")
+    check_one_model(source, (path.parent for path in paths))
     for path in paths:
         yield from _read(source, path, notes)
 

@@ -1,7 +1,7 @@
 """A file or folder to import: its files, and their first rows, by which a format is detected."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,21 @@ class Source:
             if not isinstance(row, Mapping):
                 raise InputError(f"{path}:{line}: a row must be an object, not {type(row).__name__}")
             yield f"{path}:{line}", row
+
+
+def check_one_model(source: Source, models: Iterable[object]) -> None:
+    """Refuse a source with several models: a pool holds the answers of one.
+
+    Args:
+        source: to import.
+        models: of its files, by a name or by the folder or file that each has for itself.
+    """
+    names = sorted(set(map(str, models)))
+    if len(names) > 1:
+        raise InputError(
+            f"{source.path} has the results of {len(names)} models or runs, such as {names[0]} and {names[1]}: "
+            "import each alone"
+        )
 
 
 def read_document(path: Path) -> Any:

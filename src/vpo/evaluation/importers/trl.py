@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes, problem_name, text_of
-from vpo.evaluation.importers.source import Source, needed
+from vpo.evaluation.importers.source import Source, check_one_model, needed
 from vpo.util.errors import InputError
 
 COLUMNS = ("step", "prompt", "completion", "advantage")
@@ -24,6 +24,7 @@ def files(source: Source) -> list[Path]:
 
 def read(source: Source, paths: list[Path], notes: Notes) -> Iterator[ImportedAnswer]:
     """Each completion with its rewards."""
+    check_one_model(source, (path.parent for path in paths))
     names = [name for name in source.first_row(paths[0]) if name not in COLUMNS]
     rewards = [name for name in names if _is_reward(source, paths, name)]
     if not rewards:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes, problem_name, text_of
-from vpo.evaluation.importers.source import Source, needed, object_in, objects_in
+from vpo.evaluation.importers.source import Source, check_one_model, needed, object_in, objects_in
 from vpo.util.errors import InputError, one_line
 
 COUNTS = ("num_turns", "total_tool_calls")  # metrics that environments add by themselves
@@ -27,6 +27,7 @@ def files(source: Source) -> list[Path]:
 
 def read(source: Source, paths: list[Path], notes: Notes) -> Iterator[ImportedAnswer]:
     """Each rollout with its rewards."""
+    check_one_model(source, (_model(source, path) for path in paths))
     answers = [
         read_row(row, where)
         for path in paths
@@ -43,6 +44,19 @@ def read(source: Source, paths: list[Path], notes: Notes) -> Iterator[ImportedAn
 def _is_result(source: Source, path: Path) -> bool:
     row = source.first_row(path)
     return "example_id" in row or "metrics" in row
+
+
+def _model(source: Source, path: Path) -> object:
+    """The model of a file: traces name it; the folder of results does, ENVIRONMENT--MODEL/RUN.
+
+    Results of several environments are told apart, too: the ids of their problems may be the same.
+    """
+    row, where = source.first_row(path), f"{path}:1"
+    for trace in objects_in(row, "traces", where) if "traces" in row else []:
+        if model := object_in(object_in(trace, "agent", where), "config", where).get("model"):
+            return model
+    folder = path.absolute().parent
+    return folder.parent if "--" in folder.parent.name else folder
 
 
 def _of_trace(episode: Mapping[str, Any], where: str) -> ImportedAnswer:
