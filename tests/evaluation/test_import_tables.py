@@ -169,6 +169,31 @@ def test_a_file_is_not_overwritten_by_its_own_pool(table, capsys):
     assert "out must not be the file to import" in refused(capsys, table, "--map", "scores=tests", "--out", table)
 
 
+@pytest.mark.parametrize("out", [None, "deeper/a.pool.jsonl.gz", "deeper/a.pool.parquet"])
+def test_a_folder_is_imported_again_without_its_pool(out, table, capsys, monkeypatch):
+    monkeypatch.chdir(table.parent)
+    (table.parent / "deeper").mkdir()
+    options = ["--map", "problem=id,scores=rewards", "--json", *(["--out", out] if out else [])]
+    for _ in range(2):
+        assert main(["import", ".", *options]) == 0
+        counts = json.loads(capsys.readouterr().out)
+        assert (counts["files"], counts["answers"]) == (1, 3)
+    pool = counts["pool"]
+    table.unlink()
+    assert "it has no .jsonl, .parquet or .json file, or only pools (*.pool.jsonl)" in refused(capsys, ".")
+    assert main(["import", pool, "--out", "copy.jsonl"]) == 0  # by its own name it is read
+
+
+def test_a_pool_inside_the_folder_is_named_so(table, capsys, monkeypatch):
+    monkeypatch.chdir(table.parent)
+    rows = table.read_text()
+    for out in ("rows.jsonl", "new.jsonl"):  # the first is a file to import
+        error = refused(capsys, ".", "--map", "problem=id,scores=rewards", "--out", out)
+        assert f"out must end in .pool.jsonl inside the folder to import, or lie outside of it, not {out}" in error
+    assert table.read_text() == rows
+    assert [path.name for path in table.parent.iterdir()] == ["rows.jsonl"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -204,9 +229,9 @@ def test_a_file_that_is_cut_off_is_one_line(name, path, tmp_path, capsys):
     folder = tmp_path / "programs" if name == "openevolve" else tmp_path
     folder.mkdir(exist_ok=True)
     (folder / path.name).write_bytes(content[: len(content) * 2 // 3])
-    error = refused(capsys, tmp_path, "--out", tmp_path / "pool.jsonl")
+    error = refused(capsys, tmp_path, "--out", tmp_path / "x.pool.jsonl")
     assert path.name in error
-    assert not Path(tmp_path / "pool.jsonl").exists()
+    assert not Path(tmp_path / "x.pool.jsonl").exists()
 
 
 @pytest.mark.parametrize(

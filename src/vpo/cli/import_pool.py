@@ -9,7 +9,6 @@ from vpo.cli.arguments import ROWS, Commands, add_examples, add_json, add_out, d
 from vpo.cli.fields import names
 from vpo.cli.output import as_json, plain
 from vpo.evaluation.importers.formats import NAMES
-from vpo.util.errors import InputError
 
 if TYPE_CHECKING:
     from vpo.evaluation.importers.convert import ImportCounts
@@ -74,8 +73,6 @@ def run(options: argparse.Namespace) -> int:
     from vpo.util.outputs import check_file
 
     out = options.out or default_out(Path(options.source))
-    if Path(out).resolve() == Path(options.source).resolve():
-        raise InputError(f"out must not be the file to import, {out}")
     check_file(out)
     counts = import_pool(
         options.source,

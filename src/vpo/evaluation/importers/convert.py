@@ -92,6 +92,7 @@ def import_pool(
         choices: what to import of the scores.
     """
     source = Source(path)
+    source.check_out(out)
     if mapping is not None and format not in (None, TABLE):
         raise InputError(f"map is for tables, and from is {format}, whose columns are known")
     if format is None:

@@ -73,4 +73,4 @@ def _seen(source: Source) -> str:
         document = source.document(source.documents[0])
         fields = list(document)[:8] if isinstance(document, dict) else []
         return f"{source.documents[0]} has {', '.join(fields) or f'a JSON {type(document).__name__}'}"
-    return "it has no .jsonl, .parquet or .json file"
+    return "it has no .jsonl, .parquet or .json file, or only pools (*.pool.jsonl)"

@@ -10,6 +10,7 @@ from vpo.util.errors import InputError
 from vpo.util.row_files import SUFFIXES, read_rows
 
 DOCUMENT = ".json"
+POOLS = tuple(f".pool{suffix}" for suffix in SUFFIXES)  # endings of what `vpo import` writes
 
 
 class Source:
@@ -27,9 +28,19 @@ class Source:
 
     @cached_property
     def files(self) -> list[Path]:
-        """The file itself, or all files of the folder, in the order of their names."""
-        found = [self.path] if self.path.is_file() else self.path.rglob("*")
-        return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
+        """The file itself, or all files of the folder, in the order of their names, but for pools."""
+        if self.path.is_file():
+            return [self.path]
+        paths = (path for path in self.path.rglob("*") if not path.name.startswith(".") and path.is_file())
+        return sorted(path for path in paths if not path.name.endswith(POOLS))
+
+    def check_out(self, out: str | Path) -> None:
+        """Refuse a pool that would replace a file to import, or that the next import of the folder would count."""
+        target, source = Path(out).resolve(), self.path.resolve()
+        if target == source:
+            raise InputError(f"out must not be the file to import, {out}")
+        if target.is_relative_to(source) and not target.name.endswith(POOLS):
+            raise InputError(f"out must end in {POOLS[0]} inside the folder to import, or lie outside of it, not {out}")
 
     @property
     def tables(self) -> list[Path]:
