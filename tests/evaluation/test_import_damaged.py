@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.evaluation.test_import import FOLDERS, WRITTEN
+from tests.evaluation.test_import import FOLDERS, WRITTEN, refused
 from vpo import read_pool
 from vpo.evaluation.importers.convert import Choices, import_pool
 from vpo.util.errors import InputError
@@ -81,3 +81,30 @@ def check(tmp_path, source_format):
         return
     assert "\n" not in line
     assert not pool.exists()
+
+
+HUGE = 10**400  # no float can hold it
+
+
+@pytest.mark.parametrize("options", [[], ["--range", "a=0..5"], ["--skip-unscored"]])
+def test_a_score_that_no_float_can_hold_is_one_line(options, tmp_path, capsys):
+    rows = [{"problem": "p", "scores": {"a": 1}}, {"problem": "p", "scores": {"a": HUGE}}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    error = refused(capsys, tmp_path / "rows.jsonl", *options)
+    assert "rows.jsonl:2: scores['a'] must be a number, not 1000" in error
+    assert len(error) < 500 + len(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "weight", [float("nan"), float("inf"), float("-inf"), HUGE, -HUGE], ids=lambda weight: str(weight)[:4]
+)
+@pytest.mark.parametrize("lines", [(3,), (1, 2, 3, 4)])
+def test_a_weight_that_is_not_finite_is_refused(lines, weight, tmp_path, capsys):
+    rows = [row for _, row in read_rows(WRITTEN / "verifiers" / "traces.jsonl")]
+    assert len(rows) == 4
+    for line in lines:
+        rows[line - 1]["traces"][0]["rewards"]["short"]["weight"] = weight
+    (tmp_path / "traces.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    error = refused(capsys, tmp_path / "traces.jsonl")
+    assert f"traces.jsonl:{lines[0]}: the weight of the reward 'short' must be a finite number, not " in error
+    assert len(error) < 500 + len(str(tmp_path))

@@ -1,14 +1,14 @@
 """The rows of a pool, checked field by field."""
 
-import math
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from vpo.core.targets import scaled
 from vpo.util.errors import InputError
+from vpo.util.numbers import finite
 from vpo.util.row_files import Row
 
 # A set larger than this is a mistake in the file, and would be filled up with as many zeros.
@@ -114,14 +114,8 @@ def _check_target(target: Any, scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number as a float, anything else as None."""
-    if not isinstance(value, Real | np.bool_):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
+    """A finite number as a float, anything else as None; the booleans of numpy are no `Real`."""
+    return float(value) if isinstance(value, np.bool_) else finite(value)
 
 
 def _shown(value: Any) -> str:

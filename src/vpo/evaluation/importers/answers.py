@@ -30,7 +30,7 @@ class ImportedAnswer:
         generation: its id; None to count the completions of a problem.
         position: of the answer in its completion, from 1.
         further: scores that are imported only where they are named.
-        target: w*, objective → weight, where the file states it.
+        target: w*, objective → weight, of those that the file states.
         failure: why there are no scores, where the file says it.
     """
 
@@ -44,7 +44,7 @@ class ImportedAnswer:
     generation: Any = None
     position: Any = 1
     further: Mapping[str, Any] = field(default_factory=dict)
-    target: Mapping[str, Any] | None = None
+    target: Mapping[str, float] | None = None
     failure: str | None = None
 
 

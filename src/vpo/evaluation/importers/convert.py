@@ -4,11 +4,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from vpo.evaluation.importers import table
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes
@@ -16,7 +13,8 @@ from vpo.evaluation.importers.formats import FORMATS, TABLE, detect, files_of
 from vpo.evaluation.importers.source import Source
 from vpo.evaluation.importers.table import ColumnMap
 from vpo.evaluation.pools import write_pool
-from vpo.util.errors import InputError, nearest
+from vpo.util.errors import InputError, nearest, one_line
+from vpo.util.numbers import finite
 from vpo.util.progress import progress
 from vpo.util.row_files import Row
 
@@ -189,20 +187,22 @@ def _scores(answer: ImportedAnswer, choices: Choices) -> dict[str, float]:
 def _score(name: str, value: Any, bounds: tuple[float, float] | None, where: str) -> float:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise _UnscoredError(f"{where}: scores[{name!r}] must be a number, not {value}")
-    if not isinstance(value, Real | np.bool_) or not math.isfinite(float(value)):
-        raise InputError(f"{where}: scores[{name!r}] must be a number, not {value!r}; choose others with --objectives")
+    number = finite(value)
+    if number is None:
+        shown = one_line(repr(value))
+        raise InputError(f"{where}: scores[{name!r}] must be a number, not {shown}; choose others with --objectives")
     low, high = bounds or UNIT
-    if not min(low, high) <= float(value) <= max(low, high):
+    if not min(low, high) <= number <= max(low, high):
         hint = "" if bounds else f": scale it with --range {name}=LOW..HIGH, or choose others with --objectives"
-        raise InputError(f"{where}: scores[{name!r}] must lie in {low:g}..{high:g}, not {value:g}{hint}")
-    return (float(value) - low) / (high - low)
+        raise InputError(f"{where}: scores[{name!r}] must lie in {low:g}..{high:g}, not {number:g}{hint}")
+    return (number - low) / (high - low)
 
 
 def _target(answer: ImportedAnswer, scores: Mapping[str, float]) -> dict[str, float] | None:
     """The weights that a file states for these scores; None where it states none, or none that is a weighting."""
-    weights = {name: (answer.target or {}).get(name) for name in scores}
-    known = {name: float(weight) for name, weight in weights.items() if isinstance(weight, Real)}
-    usable = len(known) == len(weights) and min(known.values()) >= 0 and max(known.values()) > 0
+    target = answer.target or {}
+    known = {name: target[name] for name in scores if name in target}
+    usable = len(known) == len(scores) and min(known.values()) >= 0 and max(known.values()) > 0
     return known if usable else None
 
 

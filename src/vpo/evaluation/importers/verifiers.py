@@ -9,12 +9,14 @@ rollout that failed has no score.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes, problem_name, text_of
 from vpo.evaluation.importers.source import Source, check_one_model, needed, object_in, objects_in
 from vpo.util.errors import InputError, one_line
+from vpo.util.numbers import finite
 
 COUNTS = ("num_turns", "total_tool_calls")  # metrics that environments add by themselves
 
@@ -76,9 +78,20 @@ def _of_trace(episode: Mapping[str, Any], where: str) -> ImportedAnswer:
         answer=_last_reply(traces[0], where) if reply is None else text_of(reply),
         tokens=traces[0].get("num_output_tokens") or None,
         further=object_in(traces[0], "metrics", where),
-        target={name: reward.get("weight", 1.0) for name, reward in each.items()},
+        target=_weights(each, where),
         failure=one_line(errors[-1].get("message", "")) if errors else None,
     )
+
+
+def _weights(rewards: Mapping[str, Mapping[str, Any]], where: str) -> dict[str, float]:
+    """The weight of each reward that has a number for it."""
+    stated = {name: reward.get("weight", 1.0) for name, reward in rewards.items()}
+    weights = {name: finite(weight) for name, weight in stated.items() if isinstance(weight, Real)}
+    for name, weight in weights.items():
+        if weight is None:
+            shown = one_line(repr(stated[name]))
+            raise InputError(f"{where}: the weight of the reward {name!r} must be a finite number, not {shown}")
+    return {name: weight for name, weight in weights.items() if weight is not None}
 
 
 def _task_name(episode: Mapping[str, Any], where: str) -> str:
