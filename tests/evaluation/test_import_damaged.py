@@ -108,3 +108,60 @@ def test_a_weight_that_is_not_finite_is_refused(lines, weight, tmp_path, capsys)
     error = refused(capsys, tmp_path / "traces.jsonl")
     assert f"traces.jsonl:{lines[0]}: the weight of the reward 'short' must be a finite number, not " in error
     assert len(error) < 500 + len(str(tmp_path))
+
+
+HALF = "\ud83d"  # of a surrogate pair, which UTF-8 cannot encode; a pool has it escaped
+ESCAPED = r"\ud83d"
+
+
+def with_halves(value):
+    """JSON with half of a surrogate pair after every text that is no keyword of a format."""
+    if isinstance(value, dict):
+        return {key: with_halves(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [with_halves(each) for each in value]
+    return value + HALF if isinstance(value, str) and value not in ("pass", "fail") else value
+
+
+@pytest.mark.parametrize("out", ["pool.jsonl", "pool.parquet"])
+@pytest.mark.parametrize(("name", "path"), list(contents()))
+def test_halves_of_surrogate_pairs_are_escaped(name, path, out, tmp_path):
+    folder = tmp_path / "in" / ("programs" if name == "openevolve" else "")
+    folder.mkdir(parents=True)
+    for each in sorted(path.parent.glob("*.json")) if name == "bigcode" else [path]:
+        if each.suffix == ".json":
+            (folder / each.name).write_text(json.dumps(with_halves(json.loads(each.read_text()))))
+        else:
+            rows = [{**with_halves(row), **kept(row)} for _, row in read_rows(each)]
+            (folder / f"{each.stem}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    import_pool(tmp_path / "in", tmp_path / out, format=name, choices=Choices())
+    problems = read_pool(tmp_path / out).problems.values()
+    assert all(text.endswith(ESCAPED) for problem in problems for text in problem.answers or ())
+
+
+def kept(row):
+    """Columns of lm-eval that name others."""
+    return {name: row[name] for name in ("metrics",) if isinstance(row.get(name), list)}
+
+
+@pytest.mark.parametrize("out", ["pool.jsonl", "pool.parquet"])
+def test_halves_in_names_are_escaped(out, tmp_path):
+    status = {"base_status": "pass", "plus_status": "fail", "solution": HALF}
+    log = {"doc_id": HALF, "resps": [["x"]], "filtered_resps": ["x"], "metrics": [HALF], HALF: 1.0}
+    cells = {"problem": HALF * 90, "scores": {HALF: 0.5}, "generation": HALF, "answer": HALF, "completion": HALF}
+    (tmp_path / "eval_results.json").write_text(json.dumps({"eval": {HALF: [status]}}))
+    (tmp_path / "samples_t.jsonl").write_text(json.dumps(log))
+    (tmp_path / "table.jsonl").write_text(json.dumps(cells))
+
+    def names(file, objectives=None):
+        import_pool(tmp_path / file, tmp_path / out, choices=Choices(objectives))
+        (problem,) = read_pool(tmp_path / out).problems.values()
+        return problem.problem, problem.objectives, problem.answers
+
+    assert names("eval_results.json") == (ESCAPED, ("base", "plus"), (ESCAPED,))
+    assert names("samples_t.jsonl") == (f"t/{ESCAPED}", (ESCAPED,), ("x",))
+    problem, *others = names("table.jsonl", [ESCAPED])  # by the name that the pool has
+    assert problem.startswith(ESCAPED * 60 + "… ")
+    assert others == [(ESCAPED,), (ESCAPED,)]
+    ((_, row),) = read_rows(tmp_path / out)
+    assert (row["generation"], row["completion"]) == (ESCAPED, ESCAPED)

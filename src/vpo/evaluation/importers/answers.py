@@ -53,18 +53,19 @@ def problem_name(prompt: Any) -> str:
     text = " ".join((text_of(prompt) or "").split())
     if len(text) <= LONGEST_NAME:
         return text
-    return f"{text[:60]}… {hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    digest = hashlib.sha256(storable(text).encode()).hexdigest()
+    return f"{text[:60]}… {digest[:12]}"
 
 
 def text_of(value: Any) -> str | None:
     """The text of a prompt or completion: a text, or chat messages, whose contents are joined."""
     if value is None or isinstance(value, str):
-        return None if value is None else storable(value)
+        return value
     if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
         return "\n".join(filter(None, (_content(each) for each in value)))
     if isinstance(value, Mapping) and "content" in value:
         return _content(value)
-    return storable(json.dumps(value, ensure_ascii=False, default=str))
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _content(message: Mapping[str, Any]) -> str | None:

@@ -13,7 +13,6 @@ from typing import Any
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes
 from vpo.evaluation.importers.source import Source, needed
 from vpo.util.errors import InputError
-from vpo.util.files import storable
 
 LOGS = "logs.json"
 
@@ -53,7 +52,7 @@ def _generations(source: Source, log: Path) -> Path | None:
 
 def _program(source: Source, generations: Path, problem: str, number: int, where: str) -> str:
     try:
-        return storable(source.document(generations)[int(problem)][number])
+        return str(source.document(generations)[int(problem)][number])
     except (IndexError, TypeError, ValueError):
         raise InputError(f"{where}: {generations} has no such program") from None
 

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from vpo.evaluation.importers.source import Source
 from vpo.evaluation.importers.table import ColumnMap
 from vpo.evaluation.pools import write_pool
 from vpo.util.errors import InputError, nearest, one_line
+from vpo.util.files import storable
 from vpo.util.numbers import finite
 from vpo.util.progress import progress
 from vpo.util.row_files import Row
@@ -127,7 +128,7 @@ def _rows(answers: Iterable[ImportedAnswer], choices: Choices, counts: ImportCou
     generations: Counter[str] = Counter()  # of each problem
     rows: dict[tuple[str, Any], list[Row]] = {}
     unscored: set[tuple[str, Any]] = set()
-    for answer in answers:
+    for answer in map(_storable, answers):
         problem = str(answer.problem)
         generations[problem] += answer.position == 1  # a completion begins
         counted = max(0, generations[problem] - 1)
@@ -144,6 +145,18 @@ def _rows(answers: Iterable[ImportedAnswer], choices: Choices, counts: ImportCou
             counts.left_out.update(dict.fromkeys(answer.further))
     counts.skipped = sum(len(rows[key]) for key in unscored)
     return [row for key, several in rows.items() if key not in unscored for row in several]
+
+
+def _storable(answer: ImportedAnswer) -> ImportedAnswer:
+    """The answer with texts and names that UTF-8 can encode."""
+    changes: dict[str, Any] = {}
+    for name in ("problem", "generation", "answer", "completion"):
+        if isinstance(text := getattr(answer, name), str):
+            changes[name] = storable(text)
+    for name in ("scores", "further", "target"):
+        if numbers := getattr(answer, name):
+            changes[name] = {storable(objective): number for objective, number in numbers.items()}
+    return replace(answer, **changes)
 
 
 def _generation(answer: ImportedAnswer) -> str | int:

@@ -14,7 +14,6 @@ from typing import Any
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes
 from vpo.evaluation.importers.source import Source, check_one_model, id_in, list_in
 from vpo.util.errors import InputError
-from vpo.util.files import storable
 
 # Columns that are no metrics; logs of older versions do not list theirs.
 COLUMNS = (
@@ -78,11 +77,11 @@ def _metrics(row: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _texts(responses: list[Any]) -> list[str]:
     """The responses of a document, [[text, …]]; none for multiple choice, where they are log-likelihoods."""
     first = responses[0] if responses else None
-    return [storable(each) for each in first if isinstance(each, str)] if isinstance(first, list) else []
+    return [each for each in first if isinstance(each, str)] if isinstance(first, list) else []
 
 
 def _first_text(filtered: Any) -> str | None:
     """The first response after a filter, which keeps one, [text], or all, [[text, …]]."""
     while isinstance(filtered, list) and filtered:
         filtered = filtered[0]
-    return storable(filtered) if isinstance(filtered, str) else None
+    return filtered if isinstance(filtered, str) else None

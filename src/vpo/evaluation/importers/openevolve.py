@@ -15,7 +15,6 @@ from typing import Any
 from vpo.evaluation.importers.answers import ImportedAnswer, Notes
 from vpo.evaluation.importers.source import Source, read_document
 from vpo.util.errors import InputError
-from vpo.util.files import storable
 from vpo.util.grouping import group_by
 
 COMBINED = "combined_score"
@@ -46,8 +45,7 @@ def read(source: Source, paths: list[Path], notes: Notes) -> Iterator[ImportedAn
             metrics = program["metrics"]
             scores = {metric: value for metric, value in metrics.items() if metric != COMBINED} or metrics
             further = {metric: value for metric, value in metrics.items() if metric not in scores}
-            code = storable(program["code"])
-            yield ImportedAnswer(str(path), name, scores, code, generation=program["id"], further=further)
+            yield ImportedAnswer(str(path), name, scores, program["code"], generation=program["id"], further=further)
 
 
 def _program(path: Path) -> Mapping[str, Any]:
