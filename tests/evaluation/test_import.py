@@ -166,6 +166,15 @@ def test_bigcode_has_what_passed(name, tmp_path, capsys):
     assert second.answers[1] == "def absolute(x):\n    return abs(x)"
 
 
+def test_other_files_beside_a_log_of_bigcode_are_not_read(tmp_path, capsys):
+    folder = copied(tmp_path, "bigcode")
+    (folder / "broken.json").write_text("{")
+    (folder / "folder.json").mkdir()
+    (folder / "generations_folder.json").mkdir()
+    _, pool = imported(tmp_path, capsys, folder / "logs.json")
+    assert pool.problems["humanevalsynthesize-python/1"].answers[1] == "def absolute(x):\n    return abs(x)"
+
+
 def test_bigcode_without_results_of_programs_is_refused(tmp_path, capsys):
     folder = copied(tmp_path, "bigcode")
     (folder / "logs.json").unlink()

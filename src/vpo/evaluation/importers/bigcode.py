@@ -43,7 +43,8 @@ def read(source: Source, paths: list[Path], notes: Notes) -> Iterator[ImportedAn
 
 def _generations(source: Source, log: Path) -> Path | None:
     """The file of generations beside the log; None where there is none."""
-    beside = [path for path in sorted(log.parent.glob("*.json")) if _is_generations(source.document(path))]
+    named = (path for path in sorted(log.parent.glob("generations*.json")) if path.is_file())
+    beside = [path for path in named if _is_generations(source.document(path))]
     if len(beside) > 1:
         names = ", ".join(path.name for path in beside)
         raise InputError(f"{log}: several files of generations are beside it ({names}): leave the one of its task")
