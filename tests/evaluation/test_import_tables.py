@@ -1,6 +1,7 @@
 """`vpo import` of any table by a mapping of its columns, and of files that are damaged or not known."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,22 @@ def test_a_set_with_an_unknown_score_is_left_out_as_a_whole(tmp_path, capsys):
     assert counts["skipped"] == 2
     assert pool.problems["p"].missing == 0
     assert pool.problems["p"].set_sizes_N == (2,)
+
+
+@pytest.mark.parametrize(("answers", "left_out"), [(1, "1 answer"), (2, "2 answers")])
+def test_a_pool_without_any_score_is_refused(answers, left_out, tmp_path, capsys):
+    write_rows(tmp_path / "rows.jsonl", [{"problem": "p", "scores": {"a": None}, "x": 1}] * answers)
+    error = refused(capsys, tmp_path / "rows.jsonl", "--map", "scores=scores.a", "--skip-unscored")
+    assert f"must hold 1 or more answers, and this has none: {left_out} without a score left out" in error
+
+
+def test_the_next_command_can_be_pasted(table, capsys, monkeypatch):
+    monkeypatch.chdir(table.parent)
+    assert main(["import", "rows.jsonl", "--map", "problem=id,scores=tests", "--out", "it's $HOME.jsonl"]) == 0
+    written, _, command = capsys.readouterr().out.splitlines()[-1].partition("; next: ")
+    assert written == "wrote it's $HOME.jsonl"
+    assert shlex.split(command) == ["vpo", "measure", "it's $HOME.jsonl"]
+    assert main(shlex.split(command)[1:]) == 0
 
 
 def test_long_prompts_and_chats_name_problems(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,24 +96,20 @@ def default_out(source: Path) -> str:
 
 def counts_text(counts: "ImportCounts", pool: str) -> str:
     """The counts in a sentence, the mean of each objective, notes, and the command that measures the pool."""
-    from vpo.util.text import aligned
+    from vpo.util.text import aligned, number_of
 
     data = counts.data()
-    skipped = f", {_number(data['skipped'], 'answer')} without a score left out" if data["skipped"] else ""
+    skipped = f", {number_of(data['skipped'], 'answer')} without a score left out" if data["skipped"] else ""
     solved = "" if data["solved"] is None else f", {data['solved']:.1%} solve the problem"
-    counted = ", ".join(_number(data[f"{noun}s"], noun) for noun in ("problem", "answer"))
+    size = ", ".join(number_of(data[f"{noun}s"], noun) for noun in ("problem", "answer"))
     return "\n".join(
         [
-            f"{data['format']}, {_number(data['files'], 'file')}: {counted}{solved}{skipped}",
+            f"{data['format']}, {number_of(data['files'], 'file')}: {size}{solved}{skipped}",
             *aligned([[f"  {name}", f"{mean:.3f}"] for name, mean in data["mean"].items()]),
             *(f"note: {note}" for note in data["notes"]),
-            f"wrote {pool}; next: vpo measure {pool}",
+            f"wrote {pool}; next: vpo measure {shlex.quote(pool)}",
         ]
     )
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun if count == 1 else f'{noun}s'}"
 
 
 def column_pairs(text: str) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from vpo.util.files import storable
 from vpo.util.numbers import finite
 from vpo.util.progress import progress
 from vpo.util.row_files import Row
+from vpo.util.text import number_of
 
 UNIT = (0.0, 1.0)
 
@@ -106,7 +107,7 @@ def import_pool(
     counts.files = len(paths)
     rows = _rows(progress(answers, f"importing {source.path.name}"), choices, counts)
     if not rows:
-        left_out = f": all {counts.skipped} answers are left out" if counts.skipped else ""
+        left_out = f": {number_of(counts.skipped, 'answer')} without a score left out" if counts.skipped else ""
         raise InputError(f"{path}: a pool must hold 1 or more answers, and this has none{left_out}")
     for row in rows:
         counts.add(row)
