@@ -1,4 +1,7 @@
-"""What the README says of `make demo`, read from what it left; `.ci/run` runs it first."""
+"""What docs/results.md says of `make demo`, read from what it left; `.ci/run` runs it first.
+
+Another CPU rounds differently, and 80 steps later that is another run: only what held by more than chance is asserted.
+"""
 
 import json
 from pathlib import Path
@@ -31,28 +34,26 @@ def over_base(comparison, method, *which):
     return measure(comparison, *which)["differences"][comparison["pairs"].index([method, BASE])]
 
 
-def test_grpo_is_ahead_at_one_sample_and_last_from_three_on(comparison):
-    values = means(comparison, "best@k", "answers", 1)
-    assert values[GRPO] == max(values)
-    for k in (3, 5, 10, 30):
-        values = means(comparison, "best@k", "answers", k)
-        assert values[GRPO] == min(values)
+def test_grpo_gains_at_one_sample_and_loses_from_five_on(comparison):
+    assert over_base(comparison, GRPO, "best@k", "answers", 1)["low"] > 0
+    for k in (5, 10, 30):
+        assert over_base(comparison, GRPO, "best@k", "answers", k)["high"] < 0
 
 
-@pytest.mark.parametrize("k", [1, 3, 5, 10, 30])
-def test_marginal_credit_is_above_the_untrained_policy_at_every_k(comparison, k):
-    assert over_base(comparison, MARGINAL, "best@k", "answers", k)["mean"] > 0
-
-
-@pytest.mark.parametrize("k", [1, 3, 5])
-def test_where_it_is_by_more_than_chance(comparison, k):
+@pytest.mark.parametrize("k", [1, 3])
+def test_marginal_credit_is_above_the_untrained_policy(comparison, k):
     assert over_base(comparison, MARGINAL, "best@k", "answers", k)["low"] > 0
 
 
-@pytest.mark.parametrize("k", [1, 3, 5, 10, 30])
-def test_marginal_credit_is_above_vpo_at_every_k(comparison, k):
+@pytest.mark.parametrize("k", [5, 10, 30])
+def test_in_larger_pools_it_is_not_below_by_more_than_chance(comparison, k):
+    assert over_base(comparison, MARGINAL, "best@k", "answers", k)["high"] > 0
+
+
+@pytest.mark.parametrize("k", [5, 10, 30])
+def test_marginal_credit_is_above_grpo(comparison, k):
     values = means(comparison, "best@k", "answers", k)
-    assert values[MARGINAL] > values[VPO]
+    assert values[MARGINAL] > values[GRPO]
 
 
 def test_vpo_learned_something(comparison):
