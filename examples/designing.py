@@ -229,7 +229,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the pictures")
     options = parser.parse_args()
     maze, qa = in_order(read_pool(options.maze)), in_order(read_pool(options.qa))
-    ratings = in_order(read_ratings(options.ratings, group_by="source").pool)
+    (rated,) = read_ratings(options.ratings, group_by="source").pools
+    ratings = in_order(rated)
     pools = {"maze, 9 × 9": maze, "Topical-Chat, rated": ratings, "QA-Feedback": qa}
     first = {
         "a maze: its 30 answers": (maze, next(iter(maze.problems)), "gold", "diamond"),
