@@ -96,15 +96,15 @@ def default_out(source: Path) -> str:
 
 def counts_text(counts: "ImportCounts", pool: str) -> str:
     """The counts in a sentence, the mean of each objective, notes, and the command that measures the pool."""
-    from vpo.util.text import aligned, number_of
+    from vpo.util.text import aligned, counted
 
     data = counts.data()
-    skipped = f", {number_of(data['skipped'], 'answer')} without a score left out" if data["skipped"] else ""
+    skipped = f", {counted(data['skipped'], 'answer')} without a score left out" if data["skipped"] else ""
     solved = "" if data["solved"] is None else f", {data['solved']:.1%} solve the problem"
-    size = ", ".join(number_of(data[f"{noun}s"], noun) for noun in ("problem", "answer"))
+    size = ", ".join(counted(data[f"{noun}s"], noun) for noun in ("problem", "answer"))
     return "\n".join(
         [
-            f"{data['format']}, {number_of(data['files'], 'file')}: {size}{solved}{skipped}",
+            f"{data['format']}, {counted(data['files'], 'file')}: {size}{solved}{skipped}",
             *aligned([[f"  {name}", f"{mean:.3f}"] for name, mean in data["mean"].items()]),
             *(f"note: {note}" for note in data["notes"]),
             f"wrote {pool}; next: vpo measure {shlex.quote(pool)}",

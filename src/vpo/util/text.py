@@ -10,11 +10,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in rows]
 
 
-def number_of(count: int, noun: str) -> str:
-    """A count with its noun, such as "1 answer" or "2,000 answers"."""
-    return f"{count:,} {noun if count == 1 else f'{noun}s'}"
-
-
 def excerpt(text: str, longest: int = 400) -> str:
     """A text of a model in one line: its beginning and its end, with control characters escaped."""
     if not text.strip():

@@ -18,7 +18,7 @@ from vpo.util.files import storable
 from vpo.util.numbers import finite
 from vpo.util.progress import progress
 from vpo.util.row_files import Row
-from vpo.util.text import number_of
+from vpo.util.text import counted
 
 UNIT = (0.0, 1.0)
 
@@ -107,7 +107,7 @@ def import_pool(
     counts.files = len(paths)
     rows = _rows(progress(answers, f"importing {source.path.name}"), choices, counts)
     if not rows:
-        left_out = f": {number_of(counts.skipped, 'answer')} without a score left out" if counts.skipped else ""
+        left_out = f": {counted(counts.skipped, 'answer')} without a score left out" if counts.skipped else ""
         raise InputError(f"{path}: a pool must hold 1 or more answers, and this has none{left_out}")
     for row in rows:
         counts.add(row)
@@ -132,8 +132,8 @@ def _rows(answers: Iterable[ImportedAnswer], choices: Choices, counts: ImportCou
     for answer in map(_storable, answers):
         problem = str(answer.problem)
         generations[problem] += answer.position == 1  # a completion begins
-        counted = max(0, generations[problem] - 1)
-        key = problem, counted if answer.generation is None else _generation(answer)
+        earlier = max(0, generations[problem] - 1)
+        key = problem, earlier if answer.generation is None else _generation(answer)
         try:
             row = _row(answer, key[1], _scores(answer, choices))
         except _UnscoredError as error:
