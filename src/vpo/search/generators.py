@@ -134,8 +134,8 @@ class EndpointGenerator:
             return generations
         self.failed_batches += 1
         if not self.ever_answered or self.failed_batches >= MAX_FAILED_BATCHES:
-            address = self.remote.endpoint.address
-            raise InputError(f"{address}: none of {len(generations)} requests was answered: {failures[0]}")
+            host = self.remote.endpoint.host  # the whole address may hold a password
+            raise InputError(f"{host}: none of {len(generations)} requests was answered: {failures[0]}")
         return generations
 
 
