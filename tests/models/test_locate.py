@@ -7,6 +7,7 @@ import pytest
 
 from vpo.models.locate import locate
 from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
+from vpo.tasks.forms import FORMS
 from vpo.util.errors import InputError
 
 
@@ -31,6 +32,17 @@ def test_a_model_of_which_nothing_is_known_has_the_defaults(tmp_path):
     model = locate(str(tmp_path), "maze", {}).resolve()
     assert (model.answers, model.max_tokens) == (1, MAX_TOKENS)
     assert model.format == PromptFormat(task="maze")
+
+
+def test_the_form_of_several_answers_is_remembered(tmp_path):
+    trained = locate(str(tmp_path), "countdown", {}).resolve(answers=3).trained_format([])
+    assert trained.task_settings == {"format": "tags-shot"}
+    trained.save(tmp_path)
+    assert locate(str(tmp_path), None, {}).resolve().task.form is FORMS["tags-shot"]
+    assert locate(str(tmp_path), None, {"format": "json"}).resolve().task.form is FORMS["json"]
+    PromptFormat(task="countdown", task_name="countdown", answers=3).save(tmp_path)  # it names none: trained with tags
+    assert locate(str(tmp_path), None, {}).resolve().task.form is FORMS["tags"]
+    assert locate(str(tmp_path), "toolrl", {}).resolve().trained_format([]).task_settings == {}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,7 @@ from vpo.models.sft import encode
 from vpo.models.warmup import WarmupConfig, _own_sets, warm_up
 from vpo.tasks import Task
 from vpo.tasks.answers import write
+from vpo.tasks.code import CodeTask
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.toolrl import Call, ToolProblem, ToolrlTask
 from vpo.tasks.toolrl.calls import parse_answer
@@ -61,8 +63,10 @@ def test_own_answers_are_put_together_into_sets_of_different_ones():
     task = MazeTask(**TASK)
     policy = load(locate("embedded", "maze", {"size": 7}).path)
     problems = task.problems("train", count=6)
-    sets = _own_sets(policy, task, problems, WarmupConfig(source="own", max_tokens=29))
+    sets, singles = _own_sets(policy, task, problems, WarmupConfig(source="own", max_tokens=29))
     assert sets
+    assert {problem for problem, _ in singles} <= set(problems)
+    assert all(task.normal_form(task.parse(text, 1)[0]) for _, text in singles)
     for problem, answers in sets:
         assert problem in problems
         assert len({task.normal_form(answer) for answer in answers}) == 3
@@ -75,10 +79,19 @@ def test_text_that_is_no_answer_is_not_learned(monkeypatch):
     draws = [calls[0], "<think> cut off", calls[1], "I am sorry", calls[0], calls[0].replace("so", "thus")]
     completions = [Completion(text, 9) for text in draws]
     monkeypatch.setattr(warmup, "complete", lambda _, prompts, *__: completions[: len(prompts)])
-    ((_, answers),) = _own_sets(None, ToolrlTask(), [problem], WarmupConfig(answers=2, source="own"))
+    ((_, answers),), ((_, single),) = _own_sets(None, ToolrlTask(), [problem], WarmupConfig(answers=2, source="own"))
     assert {parse_answer(answer).calls[0].parameters["x"] for answer in answers} == {1, 2}
+    assert parse_answer(single).calls[0].parameters["x"] == 1  # the best
     with pytest.raises(ValueError, match="no problem has 3 different answers of the model's own, 67% of whose single"):
         _own_sets(None, ToolrlTask(), [problem], WarmupConfig(answers=3, source="own"))
+
+
+def test_own_programs_are_learned_without_the_words_around_them():
+    program = "```python\ndef f(x):\n    return x\n```"
+    answer = f"Sure!\n{program}\nFor example:\n```python\nprint(f(1))\n```"
+    draft = SimpleNamespace(entry="f")
+    assert CodeTask.in_set(None, draft, answer) == program
+    assert MazeTask(**TASK).in_set(None, "UR") == "UR"
 
 
 def test_text_in_tags_that_is_no_answer_cannot_be_read(monkeypatch):

@@ -79,6 +79,12 @@ def test_requests_in_the_system_prompt_and_after_a_worked_example():
     assert "<answer_1>" not in asked["content"] + last["content"]
 
 
+def test_the_form_of_a_task_is_the_one_that_models_follow_best():
+    shot = {name for name, task in TASKS.items() if task.form is FORMS["tags-shot"]}
+    assert shot == {"code", "gsm8k", "math", "countdown", "musique", "eureqa"}
+    assert TASKS["toolrl"].form is MazeTask(size=7).form is FORMS["tags"]
+
+
 def test_prompts_of_small_policies_stay():
     task = MazeTask(size=7, compact=True)
     maze = task.problems(count=1)[0]

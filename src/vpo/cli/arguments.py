@@ -78,7 +78,7 @@ def add_task_settings(options: Options) -> None:
         default=argparse.SUPPRESS,
         metavar="NAME",
         help="form of several answers in one completion: tags, tags-system, tags-shot, headings or json (default: as "
-        "the model was trained, else tags)",
+        "the model was trained, else the form of the task)",
     )
     add_assignments(options, "--set", "a setting of the task, such as size=13")
 

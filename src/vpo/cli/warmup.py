@@ -19,7 +19,7 @@ from vpo.cli.output import as_json, plain
 from vpo.models.warmup import WarmupConfig
 
 FIELDS = (
-    *("answers", "source", "single_steps", "set_steps", "set_problems", "warmup_learning_rate", "max_tokens"),
+    *("answers", "source", "split", "single_steps", "set_steps", "set_problems", "warmup_learning_rate", "max_tokens"),
     *("batch", "micro_batch", "seed"),
 )
 

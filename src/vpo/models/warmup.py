@@ -1,7 +1,7 @@
 """Warm-up: supervised fine-tuning that teaches a model the format of sets, before RL teaches it to write good ones.
 
-A model that cannot do the task yet learns single gold answers first (`single_steps`). Then half of the examples are
-sets and half are single answers, so that it does not forget them.
+A model that cannot do the task yet learns single gold answers first (`single_steps`). Then it learns sets and as many
+single answers, so that it does not forget how to write one: gold ones, or the best of its own.
 """
 
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ SOURCES = DEMONSTRATIONS, OWN = "demonstrations", "own"
 PROBED = 32  # problems on which the format is tried, before and after
 
 SetOfAnswers: TypeAlias = tuple[Any, list[str]]  # a problem, and a set of answers to learn
+Single: TypeAlias = tuple[Any, str]  # a problem, and a completion with one answer to learn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,7 @@ class WarmupConfig:
         "where the answers of sets come from: the task's demonstrations, or the best of the model's own single answers",
         choices=SOURCES,
     )
+    split: str = setting("train", "split to learn from")
     single_steps: int = setting(
         0, "optimiser steps on single gold answers first, for a model that cannot do the task yet", least=0
     )
@@ -82,9 +84,9 @@ def warm_up(
     task, out = start.task, Path(out)
     check_new(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    problems = _sample_problems(task, "train", warmup.set_problems, warmup.seed)
+    problems = _sample_problems(task, warmup.split, warmup.set_problems, warmup.seed)
     demonstrated = _demonstrated_sets(task, problems, warmup)  # before the model is loaded: there may be none
-    gold_answers = _gold_answers(task) if warmup.single_steps else []
+    gold_answers = _gold_answers(task, warmup.split) if warmup.single_steps else []
     policy = load(start.path, precision="float32")
     set_seed(warmup.seed)
     before = readable_share(policy, task, warmup)
@@ -92,10 +94,12 @@ def warm_up(
     singles = _within_budget(golds, warmup.max_tokens)
     with disk_full(out.parent, hint="free disk space, and warm up again"), new_folder(out) as folder:
         losses = _learn(policy, singles, folder, warmup, warmup.single_steps) if singles else []
-        own = warmup.set_steps > 0 and warmup.source == OWN
-        sets = _own_sets(policy, task, problems, warmup) if own else demonstrated
+        sets, own_singles = demonstrated, list[Single]()
+        if warmup.set_steps > 0 and warmup.source == OWN:
+            sets, own_singles = _own_sets(policy, task, problems, warmup)
         examples = _set_examples(policy, task, sets, warmup)
-        kept = Random(f"kept singles {warmup.seed}").sample(singles, min(len(examples), len(singles)))
+        own = [encode(policy.tokenizer, task.ask(problem, 1), text) for problem, text in own_singles]
+        kept = Random(f"kept singles {warmup.seed}").sample(singles + own, min(len(examples), len(singles + own)))
         losses += _learn(policy, examples + kept, folder, warmup, warmup.set_steps) if warmup.set_steps else []
         after = readable_share(policy, task, warmup)
         policy.model.save_pretrained(folder)
@@ -114,7 +118,8 @@ def warm_up(
 
 def readable_share(policy: Policy, task: Task[Any], warmup: WarmupConfig) -> float:
     """The share of answers that can be parsed, when prompts ask for sets."""
-    prompts = [task.ask(problem, warmup.answers) for problem in _sample_problems(task, "train", PROBED, warmup.seed)]
+    problems = _sample_problems(task, warmup.split, PROBED, warmup.seed)
+    prompts = [task.ask(problem, warmup.answers) for problem in problems]
     sampling = Sampling(temperature=1.0, max_new_tokens=warmup.max_tokens * warmup.answers, seed=warmup.seed)
     sets = [task.parse(each.text, warmup.answers) for each in complete(policy, prompts, sampling)]
     parsed = [answer is not None and task.normal_form(answer) is not None for answers in sets for answer in answers]
@@ -138,11 +143,11 @@ def _learn(policy: Policy, examples: Sequence[Example], folder: Path, warmup: Wa
     return losses
 
 
-def _gold_answers(task: Task[Any]) -> list[tuple[Any, str]]:
+def _gold_answers(task: Task[Any], split: str) -> list[tuple[Any, str]]:
     """A single gold answer of each problem."""
     random = Random("single demonstrations")
     try:
-        return [(problem, task.demonstrations(problem, 1, random)[0]) for problem in task.problems("train")]
+        return [(problem, task.demonstrations(problem, 1, random)[0]) for problem in task.problems(split)]
     except InputError as error:
         raise InputError(f"single_steps needs gold answers, and {error}: set it to 0") from None
 
@@ -184,40 +189,50 @@ def _demonstrated_sets(task: Task[Any], problems: Sequence[Any], warmup: WarmupC
         raise InputError(f"{error}: learn from another source, with --source {others}") from None
 
 
-def _own_sets(policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: WarmupConfig) -> list[SetOfAnswers]:
-    """Sets of the best different ones of 2m single answers of the model to each problem, in random order.
+def _own_sets(
+    policy: Policy, task: Task[Any], problems: Sequence[Any], warmup: WarmupConfig
+) -> tuple[list[SetOfAnswers], list[Single]]:
+    """Sets and single answers of the model's own, out of 2m single answers to each problem.
 
-    Problems with fewer than m different answers are left out.
+    A set has the best different ones in random order; problems with fewer than m are left out. A single answer is a
+    best one, as the model wrote it.
     """
     samples = 2 * warmup.answers
     repeated = [problem for problem in problems for _ in range(samples)]
     sampling = Sampling(temperature=1.0, max_new_tokens=warmup.max_tokens, seed=warmup.seed)
     completions = complete(policy, [task.ask(problem, 1) for problem in repeated], sampling)
     answers = [task.parse(each.text, 1)[0] for each in completions]
-    scored = list(zip(answers, task.score_all(repeated, answers), strict=True))
+    vectors = task.score_all(repeated, answers)
     random = Random(f"own answers {warmup.seed}")
-    sets, parsed = [], 0
+    sets, singles, read = list[SetOfAnswers](), list[Single](), 0
     for index, problem in enumerate(problems):
-        scored_here = scored[index * samples : (index + 1) * samples]
+        here = range(index * samples, (index + 1) * samples)
         weights_D = weights_for(task.target, task.names_of(problem))
-        # Text that is no answer would count as a different one, and be learned.
-        scores = {
-            answer: float(weights_D @ np.asarray(vector))
-            for answer, vector in scored_here
-            if answer is not None and vector is not None and task.normal_form(answer) is not None
-        }
-        parsed += sum(answer in scores for answer, _ in scored_here)
+        scores: dict[str, float] = {}
+        texts: dict[str, str] = {}  # the completions that were not cut off, by their answers
+        for each in here:
+            answer, vector = answers[each], vectors[each]
+            # Text that is no answer would count as a different one, and be learned.
+            if answer is None or vector is None or task.normal_form(answer) is None:
+                continue
+            read += 1
+            scores[answer] = float(weights_D @ np.asarray(vector))
+            if (completions[each].tokens or 0) < warmup.max_tokens:
+                texts[answer] = completions[each].text
         ordered = sorted(scores, key=scores.__getitem__, reverse=True)
         repeats = duplicates(ordered, task.normal_form)
         different = [answer for answer, repeat in zip(ordered, repeats, strict=True) if not repeat]
         if len(different) >= warmup.answers:
-            sets.append((problem, random.sample(different[: warmup.answers], warmup.answers)))
+            chosen = random.sample(different[: warmup.answers], warmup.answers)
+            sets.append((problem, [task.in_set(problem, answer) for answer in chosen]))
+        if best := next(filter(texts.__contains__, ordered), None):
+            singles.append((problem, texts[best]))
     if not sets:
         raise InputError(
-            f"no problem has {warmup.answers} different answers of the model's own, {parsed / len(answers):.0%} of "
+            f"no problem has {warmup.answers} different answers of the model's own, {read / len(answers):.0%} of "
             f"whose single answers could be read: learn from the task's {DEMONSTRATIONS}, or raise max_tokens"
         )
-    return sets
+    return sets, singles
 
 
 def _sample_problems(task: Task[Any], split: str, count: int, seed: int) -> Sequence[Any]:

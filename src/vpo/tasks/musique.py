@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, items, read_data, shuffled, take, unique
-from vpo.tasks.forms import Example
+from vpo.tasks.forms import ONE_SHOT, Example, Form
 from vpo.tasks.reading import Native, Reading, read_natives, read_sections, read_whole
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.tasks.text import between, normalise, word_f1
@@ -72,6 +72,7 @@ class MusiqueTask(Task[MusiqueProblem]):
     weights: ClassVar[Vector] = (1 / 7, 1 / 7, 1 / 7, 1 / 7, 3 / 7)
     wraps_single: ClassVar[bool] = False
     single: ClassVar[str] = "Use this format:\n<support>3, 12</support>\n<answer>Poland</answer>"
+    form: Form = ONE_SHOT
     example: ClassVar[Example | None] = CURIE
 
     def __init__(self, *, data: str | None = None) -> None:

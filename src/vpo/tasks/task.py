@@ -216,6 +216,10 @@ class Task(ABC, Generic[P]):
             raise InputError(f"task {self.name} has no demonstrations: problem {problem.id!r} has no gold answer")
         return [gold] * count
 
+    def in_set(self, problem: P, answer: str) -> str:
+        """An answer that was written alone, as it stands in a set: without the words around it."""
+        return answer
+
     def picture(self, problem: P, answers: Sequence[str], *, colour: bool) -> str | None:
         """A problem and answers as a picture for a terminal, or None for a task without pictures."""
         return None

@@ -14,7 +14,7 @@ from vpo.tasks.code.readers import DateWindow, find_reader
 from vpo.tasks.code.running import Submission, grade
 from vpo.tasks.data import take, unique
 from vpo.tasks.fences import FENCE
-from vpo.tasks.forms import Example
+from vpo.tasks.forms import ONE_SHOT, Example, Form
 from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
@@ -53,6 +53,7 @@ class CodeTask(Task[CodeProblem]):
     ragged: ClassVar[bool] = True
     wraps_single: ClassVar[bool] = False
     single: ClassVar[str] = "Give the complete code in one ```python block."
+    form: Form = ONE_SHOT
     example: ClassVar[Example | None] = MEANS
 
     def __init__(
@@ -174,6 +175,11 @@ class CodeTask(Task[CodeProblem]):
         """The same for programs that differ in layout, comments and docstrings only."""
         source = extract_program(answer)
         return None if source is None else program_form(source)
+
+    def in_set(self, problem: CodeProblem, answer: str) -> str:
+        """The program in a fenced block."""
+        program = _program(problem, answer)
+        return answer if program is None else fenced(program)
 
     def gold(self, problem: CodeProblem) -> str | None:
         """The solution in a fenced block, where there is one."""

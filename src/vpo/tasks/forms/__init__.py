@@ -13,9 +13,9 @@ from vpo.tasks.thoughts import prompted_end
 from vpo.util.errors import InputError, nearest
 
 FORMS: dict[str, Form] = {form.name: form for form in (Tags(), SystemTags(), OneShotTags(), Headings(), JsonList())}
-TAGS = FORMS["tags"]
+TAGS, ONE_SHOT = FORMS["tags"], FORMS["tags-shot"]
 
-__all__ = ["FORMS", "TAGS", "Example", "Form", "find_form", "find_sections", "instruction"]
+__all__ = ["FORMS", "ONE_SHOT", "TAGS", "Example", "Form", "find_form", "find_sections", "instruction"]
 
 
 def find_form(name: object) -> Form:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, read_data, take, unique
-from vpo.tasks.forms import Example
+from vpo.tasks.forms import ONE_SHOT, Example, Form
 from vpo.tasks.math.answers import boxes, final_answer, form_of, one_box, solutions_in
 from vpo.tasks.math.checker import grade_final_answers, require_math_verify
 from vpo.tasks.math.gsm8k import brevity
@@ -78,6 +78,7 @@ class CompetitionTask(Task[CompetitionProblem]):
     )
     wraps_single: ClassVar[bool] = False
     single: ClassVar[str] = r"Put the final answer into one \boxed{}."
+    form: Form = ONE_SHOT
     example: ClassVar[Example | None] = SUM
     weights: ClassVar[Vector] = (0.6, 0.2, 0.2)
 

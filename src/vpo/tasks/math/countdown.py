@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, items, read_data, take, unique
-from vpo.tasks.forms import Example
+from vpo.tasks.forms import ONE_SHOT, Example, Form
 from vpo.tasks.lines import bare_line, lines_of
 from vpo.tasks.math.answers import boxes
 from vpo.tasks.math.arithmetic import Expression, Token, evaluate, parse_number
@@ -70,6 +70,7 @@ class CountdownTask(Task[CountdownProblem]):
         Objective("exact", "it uses exactly the given numbers and equals the target"),
     )
     weights: ClassVar[Vector] = (0.25, 0.25, 0.25, 0.25)
+    form: Form = ONE_SHOT
     example: ClassVar[Example | None] = Example(
         "make 10 from 1, 2, 3 and 4", ("4 * 3 - 2 * 1", "1 + 2 + 3 + 4", "2 * 3 + 4 * 1")
     )

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, read_data, take, unique
-from vpo.tasks.forms import Example
+from vpo.tasks.forms import ONE_SHOT, Example, Form
 from vpo.tasks.math.answers import final_answer, form_of, solutions_in
 from vpo.tasks.math.checker import grade_final_answers, require_math_verify
 from vpo.tasks.math.equations import ANNOTATION, Equation, equations
@@ -72,6 +72,7 @@ class Gsm8kTask(Task[Gsm8kProblem]):
     )
     wraps_single: ClassVar[bool] = False
     single: ClassVar[str] = "End with a line that has #### and the final number, such as:\n#### 12"
+    form: Form = ONE_SHOT
     example: ClassVar[Example | None] = PENS
     weights: ClassVar[Vector] = (1 / 2, 1 / 6, 1 / 6, 1 / 6)
 
