@@ -48,6 +48,9 @@ def add(commands: Commands) -> None:
         help="a run, an evaluation, a model folder, a name on the Hugging Face hub, `embedded`, or a folder of vpo "
         "reproduce for all of its runs",
     )
+    command.add_argument(
+        "--methods", metavar="NAME,…", help="of a folder of vpo reproduce, these names alone (default: all)"
+    )
     add_fields(command, SearchConfig, ("strategy", "iterations", "per_iteration"))
     _add_repeatable(
         command,
@@ -156,7 +159,7 @@ def _jobs(options: argparse.Namespace) -> "dict[str, list[SearchJob]]":
             )
             for seed, path in enumerate(paths, start=1)
         ]
-        for name, paths in _models(options.models).items()
+        for name, paths in _models(options.models, options.methods).items()
         for each in strategies
     }
 
@@ -191,8 +194,13 @@ def _searched(name: str, job: "SearchJob") -> "SearchResult":
         return search_into(job.folder, job.config, show)
 
 
-def _models(models: list[str]) -> dict[str, list[str]]:
-    """The models by short names, each with its folders: of a reproduction there is one for each seed."""
+def _models(models: list[str], methods: str | None) -> dict[str, list[str]]:
+    """The models by short names, each with its folders: of a reproduction there is one for each seed.
+
+    Args:
+        models: folders and names.
+        methods: of reproductions, the names to search with, with commas; None for all.
+    """
     from vpo.training.reproduce import is_reproduction, reported_runs
 
     by_name: dict[str, list[str]] = {}
@@ -202,12 +210,22 @@ def _models(models: list[str]) -> dict[str, list[str]]:
         short = [model.strip("/").replace("/", "-") for model in single]
     named = dict(zip(single, short, strict=True))
     for model in models:
-        several = {named[model]: [model]} if model in named else reported_runs(Path(model))
+        several = {named[model]: [model]} if model in named else _chosen(model, reported_runs(Path(model)), methods)
         for name, paths in several.items():
             if name in by_name:
                 raise InputError(f"models must be given once each, and {name} is given twice")
             by_name[name] = [str(path) for path in paths]
     return by_name
+
+
+def _chosen(folder: str, runs: dict[str, list[Path]], methods: str | None) -> dict[str, list[Path]]:
+    """The runs of the chosen names of a reproduction."""
+    if methods is None:
+        return runs
+    chosen = [name.strip() for name in methods.split(",")]
+    if unknown := [name for name in chosen if name not in runs]:
+        raise InputError(f"methods must be names that {folder} has, {', '.join(runs)}; not {unknown[0]!r}")
+    return {name: runs[name] for name in chosen}
 
 
 def _shares(text: str) -> dict[str, float]:
