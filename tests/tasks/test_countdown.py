@@ -180,4 +180,4 @@ def test_rows_are_checked(tmp_path):
     path.write_text(json.dumps({"nums": [1, 2], "target": 3}) + "\n")
     (problem,) = CountdownTask(data=str(path)).problems("test")
     assert problem == CountdownProblem("test-0", (1, 2), 3)
-    assert "Make 3 of the numbers 1, 2." in TASK.ask(problem, 3)[0]["content"]
+    assert "Make 3 of the numbers 1, 2." in TASK.ask(problem, 3)[-1]["content"]

@@ -120,11 +120,11 @@ def test_everything_is_trained_once_and_shown(tmp_path, capsys):
         folders = sorted(searches.glob(f"{name.removesuffix(' evolve')}-*evolve"))
         seeds = [read_result(folder) for folder in folders]
         assert row[-1] == pytest.approx(sum(len(each.solved) for each in seeds) / len(seeds), abs=0.05)
-    chosen = [*search, "--no-baseline", "--out", str(tmp_path / "chosen"), "--methods"]
+    chosen = [*search, "--no-baseline", "--out", str(tmp_path / "chosen"), "--names"]
     assert main([*chosen, "grpo,base"]) == 0
     assert json.loads((tmp_path / "chosen" / "results.json").read_text())["names"] == ["grpo evolve", "base evolve"]
     assert main([*chosen, "gpro"]) == 2
-    assert "methods must be names that" in capsys.readouterr().err
+    assert "names must be ones that" in capsys.readouterr().err
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("eval.json")}
     assert main(arguments) == 0
     assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("eval.json")} == before

@@ -49,7 +49,7 @@ def add(commands: Commands) -> None:
         "reproduce for all of its runs",
     )
     command.add_argument(
-        "--methods", metavar="NAME,…", help="of a folder of vpo reproduce, these names alone (default: all)"
+        "--names", metavar="NAME,…", help="of a folder of vpo reproduce, these names alone (default: all)"
     )
     add_fields(command, SearchConfig, ("strategy", "iterations", "per_iteration"))
     _add_repeatable(
@@ -159,7 +159,7 @@ def _jobs(options: argparse.Namespace) -> "dict[str, list[SearchJob]]":
             )
             for seed, path in enumerate(paths, start=1)
         ]
-        for name, paths in _models(options.models, options.methods).items()
+        for name, paths in _models(options.models, options.names).items()
         for each in strategies
     }
 
@@ -194,12 +194,12 @@ def _searched(name: str, job: "SearchJob") -> "SearchResult":
         return search_into(job.folder, job.config, show)
 
 
-def _models(models: list[str], methods: str | None) -> dict[str, list[str]]:
+def _models(models: list[str], names: str | None) -> dict[str, list[str]]:
     """The models by short names, each with its folders: of a reproduction there is one for each seed.
 
     Args:
         models: folders and names.
-        methods: of reproductions, the names to search with, with commas; None for all.
+        names: of reproductions, those to search with, with commas; None for all.
     """
     from vpo.training.reproduce import is_reproduction, reported_runs
 
@@ -210,7 +210,7 @@ def _models(models: list[str], methods: str | None) -> dict[str, list[str]]:
         short = [model.strip("/").replace("/", "-") for model in single]
     named = dict(zip(single, short, strict=True))
     for model in models:
-        several = {named[model]: [model]} if model in named else _chosen(model, reported_runs(Path(model)), methods)
+        several = {named[model]: [model]} if model in named else _chosen(model, reported_runs(Path(model)), names)
         for name, paths in several.items():
             if name in by_name:
                 raise InputError(f"models must be given once each, and {name} is given twice")
@@ -218,13 +218,13 @@ def _models(models: list[str], methods: str | None) -> dict[str, list[str]]:
     return by_name
 
 
-def _chosen(folder: str, runs: dict[str, list[Path]], methods: str | None) -> dict[str, list[Path]]:
+def _chosen(folder: str, runs: dict[str, list[Path]], names: str | None) -> dict[str, list[Path]]:
     """The runs of the chosen names of a reproduction."""
-    if methods is None:
+    if names is None:
         return runs
-    chosen = [name.strip() for name in methods.split(",")]
+    chosen = [name.strip() for name in names.split(",")]
     if unknown := [name for name in chosen if name not in runs]:
-        raise InputError(f"methods must be names that {folder} has, {', '.join(runs)}; not {unknown[0]!r}")
+        raise InputError(f"names must be ones that {folder} has, {', '.join(runs)}; not {unknown[0]!r}")
     return {name: runs[name] for name in chosen}
 
 

@@ -40,7 +40,7 @@ class WarmupConfig:
         "where the answers of sets come from: the task's demonstrations, or the best of the model's own single answers",
         choices=SOURCES,
     )
-    split: str = setting("train", "split to learn from")
+    split: str = setting("train", "split to learn from", metavar="SPLIT")
     single_steps: int = setting(
         0, "optimiser steps on single gold answers first, for a model that cannot do the task yet", least=0
     )
