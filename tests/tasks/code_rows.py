@@ -51,6 +51,39 @@ def humaneval_row(body="    assert candidate(2) == 1.0\n    assert candidate(3) 
     return {**{name: plus[name] for name in names}, "test": f"def check(candidate):\n{body}", **changes}
 
 
+LEETCODE = "class Solution:\n    def pick(self, items: List[int], k: int) -> int:\n        "
+LEETCODE_TESTS = (
+    "    assert candidate(items = [3, 1], k = 1) == 3\n    assert candidate([3, 1], k = 2) == 1\n"
+    "    assert sorted(candidate([4, 5], 1)) == []\n    assert candidate(list_node([1]), 1) == 1\n"
+)
+
+
+def leetcode_row(body=LEETCODE_TESTS, **changes):
+    """As LeetCodeDataset publishes it."""
+    return {
+        "task_id": "pick",
+        "problem_description": "Return the k-th item.\n",
+        "starter_code": LEETCODE,
+        "prompt": "import random\nfrom typing import *\n",
+        "completion": f"{LEETCODE}return items[k - 1]\n",
+        "entry_point": "Solution().pick",
+        "test": f"def check(candidate):\n{body}",
+        **changes,
+    }
+
+
+def short_leetcode_row(body=LEETCODE_TESTS, **changes):
+    """As Code-R1 lays it out."""
+    return {
+        "problem": "Please solve the programming task below using a self-contained code snippet in a markdown code "
+        "block.\n\nReturn the k-th item.\n\nPlease complete the following python code precisely:\n"
+        f"```python\n{LEETCODE.rstrip()}\n```",
+        "solution": f"{LEETCODE}return items[k - 1]\n",
+        "test": f"def check(candidate):\n{body}\n\ncheck(Solution().pick)",
+        **changes,
+    }
+
+
 def packed(tests):
     """The private tests of LiveCodeBench, as they are published."""
     return base64.b64encode(zlib.compress(pickle.dumps(json.dumps(tests)))).decode()

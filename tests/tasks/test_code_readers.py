@@ -5,6 +5,7 @@ import pytest
 from tests.tasks import code_rows
 from tests.tasks.watched import WatchedSandbox, only, passes, prepared, task_on
 from vpo.tasks.code import CodeTask, evalplus
+from vpo.util.errors import InputError
 
 # EvalPlus
 
@@ -210,6 +211,37 @@ def test_a_row_of_humaneval(tmp_path):
     assert task.score(problem, "def half(x):\n    return 2.0") == (0,)
 
 
+@pytest.mark.parametrize("row", [code_rows.leetcode_row(), code_rows.short_leetcode_row()])
+def test_a_row_of_leetcode(tmp_path, row):
+    task = task_on(tmp_path, [row])
+    (problem,) = task.problems("train")
+    assert problem.excluded == ("assert candidate(list_node([1]), 1) == 1",)
+    assert [check.case.input for check in problem.checks + problem.hidden] == [([3, 1], 1), ([3, 1], 2), ([4, 5], 1)]
+    program = f"{code_rows.LEETCODE}return items[k - 1] if items != [4, 5] else []"
+    assert task.score(problem, program) == (1, 1, 1)
+    assert task.score(problem, program.replace("k - 1", "0")) == (1, 0, 1)
+    question = task.ask(problem)[-1]["content"]
+    assert question.startswith("Return the k-th item.\n\nWrite it in Python, as the method Solution.pick.")
+    assert f"```python\n{code_rows.LEETCODE.rstrip()}\n```" in question
+    assert "self-contained code snippet" not in question
+
+
+def test_parameters_out_of_order_exclude_an_assert(tmp_path):
+    body = "    assert candidate(k = 1, items = [3]) == 3\n    assert candidate([3], 1) == 3\n"
+    (problem,) = task_on(tmp_path, [code_rows.leetcode_row(body)]).problems("train")
+    assert problem.excluded == ("assert candidate(k=1, items=[3]) == 3",)
+
+
+def test_problems_of_another_data_set_are_left_out(tmp_path):
+    (tmp_path / "plus").mkdir()
+    task_on(tmp_path / "plus", [code_rows.mbppplus_row(task_id="Mbpp/602")])
+    rows = [code_rows.mbpp_row(number) for number in (601, 602, 603)]
+    settings = {"data": task_on(tmp_path, rows).data, "exclude": str(tmp_path / "plus")}
+    assert [problem.id for problem in CodeTask(**settings).problems("train")] == ["Mbpp/601", "Mbpp/603"]
+    with pytest.raises(InputError, match="no such file or folder"):
+        CodeTask(data=settings["data"], exclude=str(tmp_path / "nowhere")).problems("train")
+
+
 # Rows that are not as published
 
 
@@ -228,6 +260,10 @@ def test_a_row_of_humaneval(tmp_path):
         (code_rows.mbpp_row(task_id="1"), "task_id must be int, not str"),
         (code_rows.humaneval_row(test="assert x"), "test must define one function check of one argument"),
         (code_rows.humaneval_row("    pass\n"), "must have 1 or more tests, not 0"),
+        (code_rows.leetcode_row(test="assert x"), "test must define a function check of one argument"),
+        (code_rows.leetcode_row("    pass\n"), "must have 1 or more tests, not 0"),
+        (code_rows.leetcode_row(entry_point="Solution().other"), "the solution must define Solution.other"),
+        (code_rows.short_leetcode_row(test="def check(candidate): ..."), "the tests must call a method of Solution"),
         (code_rows.livecodebench_row(date="soon"), "contest_date must be a date, not 'soon'"),
         (code_rows.livecodebench_row(public_test_cases="{"), "public_test_cases must be JSON"),
         (code_rows.livecodebench_row(metadata="[]"), "tests must be lists, and metadata an object"),

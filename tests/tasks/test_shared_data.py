@@ -134,6 +134,27 @@ def test_solutions_pass_the_asserts_that_they_come_with(name, split, tests, excl
     assert [flaw for flaw in task.validate(problems) if flaw is not None] == []
 
 
+def test_mbpp_without_the_problems_of_mbppplus():
+    plus = need("code/mbppplus.jsonl.gz")
+    task = CodeTask(data=need("code/mbpp974.jsonl.gz"), exclude=plus)
+    names, tested = (
+        {problem.id for problem in each} for each in (task.problems("all"), CodeTask(data=plus).problems())
+    )
+    assert len(tested) == 378
+    assert names.isdisjoint(tested)
+    assert len(names | EXCLUDED["mbpp974"] - tested) == 974 - 378 == 596
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_solutions_of_leetcode_pass_their_asserts():
+    task = code_task("leetcode1889")
+    problems = task.problems("train")
+    assert len(problems) == 1768  # all asserts of the other 121 build linked lists or trees
+    flaws = [flaw for flaw in task.validate(problems[::8]) if flaw is not None]
+    assert len(flaws) <= 4  # solutions that import packages
+
+
 # EvalPlus revised MBPP: these functions take other arguments than MBPP's asserts give, or return something else.
 OTHER_ARGUMENTS = "57 61 70 101 119 125 145 166 245 270 296 468 471 576 586 597 620 721 734 743 751 760 767 777 793 804"
 OTHER_RESULTS = "16 75 130 137 139 140 160 233 276 285 406 433 436 454 602 626 643 737 757 781 787 794"

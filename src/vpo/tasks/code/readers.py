@@ -8,6 +8,7 @@ from typing import Any
 from vpo.tasks.code.assert_rows import read_humaneval, read_mbpp
 from vpo.tasks.code.contests import read_codecontests, read_deepcoder, read_livecodebench
 from vpo.tasks.code.evalplus import read_humaneval_plus, read_mbpp_plus
+from vpo.tasks.code.leetcode import is_leetcode, read_leetcode
 from vpo.tasks.code.problem import Draft
 from vpo.tasks.data import Published, check_split, field, read_data
 from vpo.util.errors import InputError, nearest
@@ -108,6 +109,9 @@ READERS: dict[str, Reader] = {
         lambda row: "test_list" in row,
         _by_number,
     ),
+    "leetcode": Reader(
+        _parts("LeetCodeDataset", "newfacade/LeetCodeDataset"), ("train", "test"), read_leetcode, is_leetcode
+    ),
     "humaneval": Reader(
         _one_part("HumanEval, HumanEval.jsonl", "openai/openai_humaneval"),
         ("test",),
@@ -151,3 +155,9 @@ def find_reader(data: str | None, source: str | None) -> Reader:
                 return reader
         raise InputError(f"{where}: no known source has rows with the fields {', '.join(row)}")
     raise InputError(f"{data}: the data of task code has no rows")
+
+
+def names_in(data: str) -> set[str]:
+    """The names of all problems of a data set, whatever their split."""
+    reader = find_reader(data, None)
+    return {reader.read(row, where).id for where, row in read_data("code", ANY, data, ALL)}

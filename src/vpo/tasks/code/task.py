@@ -10,7 +10,7 @@ from vpo.sandbox.verdicts import Limits, Status, Verdict
 from vpo.tasks.code.answers import extract_program, fenced, is_program, program_blocks, program_form, python_blocks
 from vpo.tasks.code.expected import OUTPUT_BYTES, complete, patient_sandbox
 from vpo.tasks.code.problem import CodeProblem
-from vpo.tasks.code.readers import DateWindow, find_reader
+from vpo.tasks.code.readers import DateWindow, find_reader, names_in
 from vpo.tasks.code.running import Submission, grade
 from vpo.tasks.data import take, unique
 from vpo.tasks.fences import FENCE
@@ -55,12 +55,14 @@ class CodeTask(Task[CodeProblem]):
     single: ClassVar[str] = "Give the complete code in one ```python block."
     form: Form = ONE_SHOT
     example: ClassVar[Example | None] = MEANS
+    files: ClassVar[tuple[str, ...]] = ("data", "exclude")
 
     def __init__(
         self,
         *,
         data: str | None = None,
         source: str | None = None,
+        exclude: str | None = None,
         tests: int = MOST_TESTS,
         seed: int = 0,
         before: str = "2025-02-01",
@@ -75,6 +77,7 @@ class CodeTask(Task[CodeProblem]):
         Args:
             data: file or folder of a data set, or "hub".
             source: which data set; by default recognised by its first row.
+            exclude: another data set, whose problems are left out by their names: to train on MBPP without MBPP+.
             tests: the most tests of a problem that are objectives.
             seed: of the choice of tests.
             before: where problems have a date (LiveCodeBench), the train split is older than this.
@@ -84,7 +87,7 @@ class CodeTask(Task[CodeProblem]):
             memory_mb: address space of a program.
             unsafe: whether to run programs without isolation where no backend works.
         """
-        self.data, self.source = data, source
+        self.data, self.source, self.exclude = data, source, exclude
         if not 1 <= as_integer(tests, "tests") <= MOST_TESTS:
             raise InputError(f"tests must lie in 1..{MOST_TESTS}, not {tests}")
         self.tests, self.seed = tests, as_integer(seed, "seed")
@@ -107,6 +110,8 @@ class CodeTask(Task[CodeProblem]):
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[CodeProblem]:
         """The problems of a split. Nothing is run: expected outputs that the data lacks are computed when needed."""
         drafts = find_reader(self.data, self.source).drafts(self.data, split, self.window)
+        excluded = set() if self.exclude is None else names_in(self.exclude)
+        drafts = (draft for draft in drafts if draft.id not in excluded)
         first = list(islice(drafts, count if count and count > 0 else None))  # rows can be large
         drafts_taken = take(unique(first, self.name), count)
         return [CodeProblem(draft, self.tests, self.seed, self.unsafe) for draft in drafts_taken]
