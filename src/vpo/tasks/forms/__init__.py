@@ -13,7 +13,8 @@ from vpo.tasks.thoughts import prompted_end
 from vpo.util.errors import InputError, nearest
 
 FORMS: dict[str, Form] = {form.name: form for form in (Tags(), SystemTags(), OneShotTags(), Headings(), JsonList())}
-TAGS, ONE_SHOT = FORMS["tags"], FORMS["tags-shot"]
+TAGS = FORMS["tags"]
+ONE_SHOT = FORMS["tags-shot"]
 
 __all__ = ["FORMS", "ONE_SHOT", "TAGS", "Example", "Form", "find_form", "find_sections", "instruction"]
 
