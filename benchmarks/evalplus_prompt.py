@@ -73,7 +73,9 @@ def score(options: argparse.Namespace) -> None:
     for name in PROMPTS:
         vectors = task.score_all(problems, answers[name])
         known = task.solved_all(problems, answers[name], vectors)
-        solved[name] = np.array([bool(each) for each in known], dtype=float)
+        if None in known:
+            raise SystemExit(f"{known.count(None)} programs could not be scored: see vpo doctor")
+        solved[name] = np.array(known, dtype=float)
     read = np.mean([answer is not None and task.normal_form(answer) is not None for answer in answers[OURS]])
     result: dict[str, Any] = {"model": completions["model"], "problems": len(problems), "read": float(read)}
     result["pass@1"] = {name: float(solved[name].mean()) for name in PROMPTS}

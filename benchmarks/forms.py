@@ -5,8 +5,9 @@ python benchmarks/forms.py MODEL --tasks code,gsm8k --data code=mbppplus.jsonl.g
 
 For each task, form and m, over completions: the share from which all m answers are read, strictly (complete, in the
 form that was asked for) and leniently; the share of the answers that are read and differ from the earlier ones of their
-set; best@1 and best@m (the mean and the largest w*·r of a set), the same for solved problems, and tokens. A single
-answer has one form, the task's own. An answer counts as read where the task can make something of it.
+set; the share that copies an answer of the prompt's example; best@1 and best@m (the mean and largest w*·r of a set),
+the same for solved problems, and tokens. A single answer has one form, the task's own. An answer counts as read where
+the task can make something of it.
 
 The JSON file has the rows and, for each, some completions; it is written after every task and m, and a run that finds
 it goes on after the last of them.
@@ -32,7 +33,20 @@ from vpo.tasks.forms import FORMS
 PREFILL = "+prefill"
 OWN = "own"  # the form of a single answer
 COLUMNS = (
-    *("task", "form", "answers", "problems", "strict", "read", "differ", "best@1", "best@m", "solved@1", "solved@m"),
+    *(
+        "task",
+        "form",
+        "answers",
+        "problems",
+        "strict",
+        "read",
+        "differ",
+        "copied",
+        "best@1",
+        "best@m",
+        "solved@1",
+        "solved@m",
+    ),
     "tokens",
 )
 
@@ -76,7 +90,8 @@ def measure(row: Row, problems: list[Any], completions: list[Completion], kept: 
     repeated = [problem for problem in problems for _ in range(answers)]
     flat = [vector for each in vectors for vector in each]
     solved = iter(task.solved_all(repeated, [answer for each in sets for answer in each], flat))
-    strict, read, differ, scores, right = [], [], [], [], []
+    strict, read, differ, copied, scores, right = [], [], [], [], [], []
+    examples = {task.normal_form(answer) for answer in task.example.answers} if task.example else set()
     for problem, reading, scored in zip(problems, readings, vectors, strict=True):
         forms = [None if answer is None else task.normal_form(answer) for answer in reading.answers]
         known = [next(solved) for _ in scored]
@@ -85,6 +100,7 @@ def measure(row: Row, problems: list[Any], completions: list[Completion], kept: 
         strict.append(all(here and each for here, each in zip(readable, reading.strict, strict=True)))
         read.append(all(readable))
         differ.append(np.mean([here and not again for here, again in zip(readable, repeats, strict=True)]))
+        copied.append(np.mean([each is not None and each in examples for each in forms]))
         if None in scored or None in known:  # the scorer failed
             continue
         scores.append(np.asarray(scored) @ weights_for(task.target, task.names_of(problem)))
@@ -95,6 +111,7 @@ def measure(row: Row, problems: list[Any], completions: list[Completion], kept: 
         "strict": float(np.mean(strict)),
         "read": float(np.mean(read)),
         "differ": float(np.mean(differ)),
+        "copied": float(np.mean(copied)),
         "best@1": float(scores_NM.mean()) if len(scores) else None,
         "best@m": float(scores_NM.max(axis=1).mean()) if len(scores) else None,
         "solved@1": float(solved_NM.mean()) if len(scores) else None,
@@ -111,7 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--tasks", default="code,gsm8k,countdown,toolrl,musique")
-    parser.add_argument("--forms", default=",".join([*FORMS, f"tags{PREFILL}"]))
+    parser.add_argument("--forms", default=",".join([*FORMS, f"tags{PREFILL}", f"tags-shot{PREFILL}"]))
     parser.add_argument("--answers", default="1,3")
     parser.add_argument("--data", action="append", default=[], metavar="TASK=PATH", help="may be repeated")
     parser.add_argument("--set", action="append", default=[], metavar="TASK.KEY=VALUE", help="a setting, JSON or text")

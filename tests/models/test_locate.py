@@ -10,6 +10,27 @@ from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
 from vpo.tasks.forms import FORMS
 from vpo.util.errors import InputError
 
+OWN = """
+from vpo.tasks import Objective, Task
+from vpo.tasks.forms import FORMS
+
+class Own(Task):
+    name = "own"
+    summary = "a task with a form of its own"
+    objectives = (Objective("length", "long"),)
+    weights = (1.0,)
+    form = FORMS["headings"]
+
+    def problems(self, split="test", *, count=None):
+        return []
+
+    def question(self, problem):
+        return [{"role": "user", "content": "?"}]
+
+    def score(self, problem, answer):
+        return (1.0,)
+"""
+
 
 def test_defaults_are_those_that_the_model_was_trained_with():
     model = locate("embedded", "maze", {"size": 7}).resolve()
@@ -35,7 +56,9 @@ def test_a_model_of_which_nothing_is_known_has_the_defaults(tmp_path):
 
 
 def test_the_form_of_several_answers_is_remembered(tmp_path):
-    trained = locate(str(tmp_path), "countdown", {}).resolve(answers=3).trained_format([])
+    located = locate(str(tmp_path), "countdown", {})
+    assert located.settings == {"format": "tags-shot"}  # a record of them stays valid when the default changes
+    trained = located.resolve(answers=3).trained_format([])
     assert trained.task_settings == {"format": "tags-shot"}
     trained.save(tmp_path)
     assert locate(str(tmp_path), None, {}).resolve().task.form is FORMS["tags-shot"]
@@ -43,6 +66,13 @@ def test_the_form_of_several_answers_is_remembered(tmp_path):
     PromptFormat(task="countdown", task_name="countdown", answers=3).save(tmp_path)  # it names none: trained with tags
     assert locate(str(tmp_path), None, {}).resolve().task.form is FORMS["tags"]
     assert locate(str(tmp_path), "toolrl", {}).resolve().trained_format([]).task_settings == {}
+
+
+def test_an_own_task_keeps_its_own_form(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    PromptFormat(task=str(file), task_name="own", answers=3).save(tmp_path)
+    assert locate(str(tmp_path), None, {}).resolve().task.form is FORMS["headings"]
 
 
 @pytest.mark.parametrize(

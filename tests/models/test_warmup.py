@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +9,8 @@ pytest.importorskip("transformers")
 
 from transformers import set_seed
 
+from tests.tasks import code_rows
+from tests.tasks.watched import task_on
 from vpo.cli.main import main
 from vpo.models import warmup
 from vpo.models.generate import Completion
@@ -20,7 +21,6 @@ from vpo.models.sft import encode
 from vpo.models.warmup import WarmupConfig, _own_sets, warm_up
 from vpo.tasks import Task
 from vpo.tasks.answers import write
-from vpo.tasks.code import CodeTask
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.toolrl import Call, ToolProblem, ToolrlTask
 from vpo.tasks.toolrl.calls import parse_answer
@@ -86,12 +86,28 @@ def test_text_that_is_no_answer_is_not_learned(monkeypatch):
         _own_sets(None, ToolrlTask(), [problem], WarmupConfig(answers=3, source="own"))
 
 
-def test_own_programs_are_learned_without_the_words_around_them():
-    program = "```python\ndef f(x):\n    return x\n```"
-    answer = f"Sure!\n{program}\nFor example:\n```python\nprint(f(1))\n```"
-    draft = SimpleNamespace(entry="f")
-    assert CodeTask.in_set(None, draft, answer) == program
-    assert MazeTask(**TASK).in_set(None, "UR") == "UR"
+def test_own_programs_are_learned_without_the_words_around_them(monkeypatch, tmp_path):
+    program = "```python\ndef half(x):\n    return {}\n```"
+    used = "{}\nFor example:\n```python\ndef test_{}():\n    assert half(2) == 1\n```"
+    first, second, wrong = (program.format(result) for result in ("x / 2", "0.5 * x", "x"))
+    draws = [f"Sure!\n{first}", used.format(first, "a"), used.format(first, "b"), second, wrong, f"{second}\nDone."]
+    monkeypatch.setattr(warmup, "complete", lambda *_: [Completion(text, 9) for text in draws])
+    task = task_on(tmp_path, [code_rows.humaneval_row()])
+    config = WarmupConfig(answers=3, source="own", max_tokens=20)
+    ((_, answers),), ((_, single),) = _own_sets(None, task, task.problems(), config)
+    assert set(answers) == {first, second, wrong}
+    assert single == f"Sure!\n{first}"
+
+
+def test_single_answers_that_were_cut_off_or_are_worth_nothing_are_not_learned(monkeypatch, tmp_path):
+    good, bad = "```python\ndef half(x):\n    return x / 2\n```", "```python\ndef half(x):\n    return x\n```"
+    task = task_on(tmp_path, [code_rows.humaneval_row()])
+    config = WarmupConfig(answers=2, source="own", max_tokens=20)
+    for length, learned in ((20, []), (19, [good])):
+        completions = [Completion(good, length), Completion(bad, 9), Completion(bad, 9), Completion(bad, 9)]
+        monkeypatch.setattr(warmup, "complete", lambda *_, completions=completions: completions)
+        _, singles = _own_sets(None, task, task.problems(), config)
+        assert [text for _, text in singles] == learned
 
 
 def test_text_in_tags_that_is_no_answer_cannot_be_read(monkeypatch):

@@ -79,10 +79,24 @@ def test_requests_in_the_system_prompt_and_after_a_worked_example():
     assert "<answer_1>" not in asked["content"] + last["content"]
 
 
-def test_the_form_of_a_task_is_the_one_that_models_follow_best():
+def test_tasks_with_a_worked_example():
     shot = {name for name, task in TASKS.items() if task.form is FORMS["tags-shot"]}
-    assert shot == {"code", "gsm8k", "math", "countdown", "musique", "eureqa"}
-    assert TASKS["toolrl"].form is MazeTask(size=7).form is FORMS["tags"]
+    assert shot == {"code", "gsm8k", "math", "countdown", "musique"}
+    assert TASKS["toolrl"].form is TASKS["eureqa"].form is MazeTask(size=7).form is FORMS["tags"]
+
+
+@pytest.mark.parametrize("answers", range(2, 9))
+@pytest.mark.parametrize("name", TASKS)
+def test_a_worked_example_is_a_whole_set_of_different_answers(name, answers):
+    task = in_form(TASKS[name], "tags-shot")
+    asked, answered, last = task.form.ask([{"role": "user", "content": "?"}], answers, task.example)
+    shown = min(answers, len(task.example.answers))
+    assert f"Give {shown} different answers" in asked["content"]
+    assert f"Give {answers} different answers" in last["content"]
+    reading = task.read(answered["content"], shown)
+    assert list(map(task.normal_form, reading.answers)) == list(map(task.normal_form, task.example.answers[:shown]))
+    assert all(reading.strict)
+    assert answered["content"].count("<answer_") == shown
 
 
 def test_prompts_of_small_policies_stay():

@@ -125,6 +125,8 @@ def test_everything_is_trained_once_and_shown(tmp_path, capsys):
     assert json.loads((tmp_path / "chosen" / "results.json").read_text())["names"] == ["grpo evolve", "base evolve"]
     assert main([*chosen, "gpro"]) == 2
     assert "names must be ones that" in capsys.readouterr().err
+    assert main(["search", "embedded", "--task", "maze", "--names", "grpo", "--out", str(tmp_path / "none")]) == 2
+    assert "none is among the models" in capsys.readouterr().err
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("eval.json")}
     assert main(arguments) == 0
     assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("eval.json")} == before

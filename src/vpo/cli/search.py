@@ -204,6 +204,8 @@ def _models(models: list[str], names: str | None) -> dict[str, list[str]]:
     from vpo.training.reproduce import is_reproduction, reported_runs
 
     by_name: dict[str, list[str]] = {}
+    if names is not None and not any(is_reproduction(Path(model)) for model in models):
+        raise InputError("names are those of a folder of vpo reproduce, and none is among the models")
     single = [model for model in models if not is_reproduction(Path(model))]
     short = [Path(model).name for model in single]
     if len(set(short)) < len(short):

@@ -11,7 +11,7 @@ from vpo.models.model_files import check_model_files
 from vpo.models.prompt_format import FILE, MAX_TOKENS, PromptFormat, format_of
 from vpo.models.run_folder import RunFolder, is_run
 from vpo.tasks import Message, Task, find, get
-from vpo.tasks.forms import TAGS
+from vpo.tasks.forms import ONE_SHOT, TAGS
 from vpo.tasks.registry import FORMAT, settings_of
 from vpo.util.errors import InputError
 
@@ -96,7 +96,7 @@ class ResolvedModel:
         return PromptFormat(
             task=self.located.task,
             task_name=self.task.name,
-            task_settings=_with_form(self.located.settings, self.task.form.name, self.located.task),
+            task_settings=self.located.settings,
             answers=self.answers,
             max_tokens=self.max_tokens,
             most_answers=self.format.most_answers,
@@ -128,20 +128,23 @@ def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located
     if trained is not None and trained.task_name != name:
         trained = None  # of another task
     task = absolute(task) if task.endswith(".py") else task
-    # A model that says nothing of its form was trained with tags.
-    settings = {**(_with_form(trained.task_settings, TAGS.name, task) if trained else {}), **settings}
+    settings = _with_form({**(trained.task_settings if trained else {}), **settings}, task, trained=trained is not None)
     for setting in find(task).files:
         if setting in settings:
             settings[setting] = absolute(settings[setting])
     return LocatedModel(task, absolute(path), trained or PromptFormat(task=task), settings)
 
 
-def _with_form(settings: Mapping[str, Any], form: str, task: str) -> dict[str, Any]:
-    """Settings with the form of several answers, where they do not have it and the task's own is not tags."""
+def _with_form(settings: Mapping[str, Any], task: str, *, trained: bool) -> dict[str, Any]:
+    """Settings that name the form of several answers, so that records of them stay valid; tags need no name.
+
+    A trained model that names none is of the time when all tasks that now show a worked example had tags.
+    """
     kind = find(task)
     if FORMAT in settings or FORMAT in settings_of(kind) or kind.form is TAGS:
         return dict(settings)
-    return {**settings, FORMAT: form}
+    form = TAGS if trained and kind.form is ONE_SHOT else kind.form
+    return {**settings, FORMAT: form.name}
 
 
 def absolute(path: str) -> str:

@@ -1,7 +1,7 @@
 """Warm-up: supervised fine-tuning that teaches a model the format of sets, before RL teaches it to write good ones.
 
 A model that cannot do the task yet learns single gold answers first (`single_steps`). Then it learns sets and as many
-single answers, so that it does not forget how to write one: gold ones, or the best of its own.
+single answers, so that it does not forget how to write one: gold ones, and with `--source own` good ones of its own.
 """
 
 from collections.abc import Sequence
@@ -220,12 +220,13 @@ def _own_sets(
             if (completions[each].tokens or 0) < warmup.max_tokens:
                 texts[answer] = completions[each].text
         ordered = sorted(scores, key=scores.__getitem__, reverse=True)
-        repeats = duplicates(ordered, task.normal_form)
-        different = [answer for answer, repeat in zip(ordered, repeats, strict=True) if not repeat]
+        members = [task.in_set(problem, answer) for answer in ordered]
+        repeats = duplicates(members, task.normal_form)
+        different = [member for member, repeat in zip(members, repeats, strict=True) if not repeat]
         if len(different) >= warmup.answers:
-            chosen = random.sample(different[: warmup.answers], warmup.answers)
-            sets.append((problem, [task.in_set(problem, answer) for answer in chosen]))
-        if best := next(filter(texts.__contains__, ordered), None):
+            sets.append((problem, random.sample(different[: warmup.answers], warmup.answers)))
+        best = next((answer for answer in ordered if answer in texts and scores[answer] > 0), None)
+        if best is not None:
             singles.append((problem, texts[best]))
     if not sets:
         raise InputError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, items, read_data, shuffled, take, unique
-from vpo.tasks.forms import ONE_SHOT, Example, Form
+from vpo.tasks.forms import Example
 from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.tasks.text import normalise, without_punctuation
@@ -61,7 +61,6 @@ class EureqaTask(Task[EureqaProblem]):
     )
     weights: ClassVar[Vector] = (0.2,) * 5
     wraps_single: ClassVar[bool] = False
-    form: Form = ONE_SHOT
     example: ClassVar[Example | None] = Example(
         "a text with three masked entities",
         (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from vpo.models.forced_tags import tags_of
 from vpo.models.prompt_format import PromptFormat
-from vpo.tasks import find
+from vpo.tasks import get
 from vpo.training.config import TrainConfig
 from vpo.util.files import write_text
 
@@ -37,7 +37,9 @@ print(tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_t
 def write_card(folder: Path, config: TrainConfig, prompt_format: PromptFormat) -> None:
     """Write the model card as README.md."""
     assert config.max_tokens is not None
-    opening = tags_of(find(config.task), prompt_format.answers)[0][0] if prompt_format.prefill else ""
+    opening = (
+        tags_of(get(config.task, **config.task_settings), prompt_format.answers)[0][0] if prompt_format.prefill else ""
+    )
     text = CARD.format(
         task=config.task,
         method=config.method,

@@ -57,11 +57,11 @@ class OneShotTags(Tags):
         """The example stands before the first message that is not the system's."""
         if example is None:
             return super().ask(messages, answers, example)
-        wanted = self.wanted(answers)
+        shown = example.answers[:answers]
         shot = [
-            {"role": "user", "content": f"{example.question}\n\n{wanted}"},
-            {"role": "assistant", "content": f"{example.before}{self.shown(example.answers, answers)}"},
+            {"role": "user", "content": f"{example.question}\n\n{self.wanted(len(shown))}"},
+            {"role": "assistant", "content": f"{example.before}{self.write(shown)}"},
         ]
         system = [each for each in messages[:1] if each["role"] == "system"]
         *others, last = messages[len(system) :]
-        return [*system, *shot, *others, {**last, "content": f"{last['content']}\n\n{wanted}"}]
+        return [*system, *shot, *others, {**last, "content": f"{last['content']}\n\n{self.wanted(answers)}"}]
