@@ -91,7 +91,10 @@ def test_a_worked_example_is_a_whole_set_of_different_answers(name, answers):
     task = in_form(TASKS[name], "tags-shot")
     asked, answered, last = task.form.ask([{"role": "user", "content": "?"}], answers, task.example)
     shown = min(answers, len(task.example.answers))
-    assert f"Give {shown} different answers" in asked["content"]
+    question, wanted = asked["content"].split("\n\n", 1)
+    assert question[0].isupper()
+    assert question[-1] in ".?"
+    assert wanted.startswith(f"Give {shown} different answers")
     assert f"Give {answers} different answers" in last["content"]
     reading = task.read(answered["content"], shown)
     assert list(map(task.normal_form, reading.answers)) == list(map(task.normal_form, task.example.answers[:shown]))

@@ -59,9 +59,14 @@ class OneShotTags(Tags):
             return super().ask(messages, answers, example)
         shown = example.answers[:answers]
         shot = [
-            {"role": "user", "content": f"{example.question}\n\n{self.wanted(len(shown))}"},
+            {"role": "user", "content": f"{_sentence(example.question)}\n\n{self.wanted(len(shown))}"},
             {"role": "assistant", "content": f"{example.before}{self.write(shown)}"},
         ]
         system = [each for each in messages[:1] if each["role"] == "system"]
         *others, last = messages[len(system) :]
         return [*system, *shot, *others, {**last, "content": f"{last['content']}\n\n{self.wanted(answers)}"}]
+
+
+def _sentence(question: str) -> str:
+    """A question as a sentence of its own."""
+    return f"{question[0].upper()}{question[1:]}{'' if question[-1] in '.?!' else '.'}"
