@@ -238,6 +238,8 @@ def test_problems_of_another_data_set_are_left_out(tmp_path):
     rows = [code_rows.mbpp_row(number) for number in (601, 602, 603)]
     settings = {"data": task_on(tmp_path, rows).data, "exclude": str(tmp_path / "plus")}
     assert [problem.id for problem in CodeTask(**settings).problems("train")] == ["Mbpp/601", "Mbpp/603"]
+    evaluated = CodeTask(data=settings["exclude"], exclude=settings["exclude"])  # with the settings of training
+    assert [problem.id for problem in evaluated.problems("test")] == ["Mbpp/602"]
     with pytest.raises(InputError, match="no such file or folder"):
         CodeTask(data=settings["data"], exclude=str(tmp_path / "nowhere")).problems("train")
 

@@ -77,7 +77,8 @@ class CodeTask(Task[CodeProblem]):
         Args:
             data: file or folder of a data set, or "hub".
             source: which data set; by default recognised by its first row.
-            exclude: another data set, whose problems are left out by their names: to train on MBPP without MBPP+.
+            exclude: another data set, whose problems are left out by their names, to train on MBPP without MBPP+; not
+                of the test split, since a model is evaluated with the settings that it was trained with.
             tests: the most tests of a problem that are objectives.
             seed: of the choice of tests.
             before: where problems have a date (LiveCodeBench), the train split is older than this.
@@ -110,7 +111,7 @@ class CodeTask(Task[CodeProblem]):
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[CodeProblem]:
         """The problems of a split. Nothing is run: expected outputs that the data lacks are computed when needed."""
         drafts = find_reader(self.data, self.source).drafts(self.data, split, self.window)
-        excluded = set() if self.exclude is None else names_in(self.exclude)
+        excluded = set() if self.exclude is None or split == "test" else names_in(self.exclude)
         drafts = (draft for draft in drafts if draft.id not in excluded)
         first = list(islice(drafts, count if count and count > 0 else None))  # rows can be large
         drafts_taken = take(unique(first, self.name), count)
