@@ -1,7 +1,7 @@
 """Checks in verl's own Python, before any GPU time is spent: ``python -m vpo.engines.verl.check SETTING…``.
 
 It prints versions and scores as JSON, or one line on what is wrong, with exit code 2. `--machine` also checks that the
-package that generates is installed, and that services which the reward needs answer.
+packages that generate and that compute attention are installed, and that services which the reward needs answer.
 """
 
 import argparse
@@ -18,6 +18,11 @@ from vpo.engines.verl.versions import NEEDED, RANGES, check_versions
 from vpo.util.errors import InputError, one_line
 
 GENERATORS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt_llm"}
+FLASH = "flash_attention_2"  # verl's default
+WITHOUT_FLASH = (  # sequences packed into one row need flash attention
+    "--trainer-set +actor_rollout_ref.model.override_config.attn_implementation=sdpa "
+    "--trainer-set actor_rollout_ref.model.use_remove_padding=false"
+)
 
 
 def main() -> int:
@@ -40,13 +45,22 @@ def checked(settings: list[str], *, machine: bool) -> dict[str, Any]:
     check_versions(versions, sys.executable)
     check_plugin()
     config = compose(settings)
-    generator = config.actor_rollout_ref.rollout.name
-    if machine and importlib.util.find_spec(GENERATORS.get(generator, generator)) is None:
-        raise InputError(f"{sys.executable} has no {generator}, which generates: pip install 'verl[{generator}]'")
+    if machine:
+        check_machine(config)
     scores = check_reward(config)
     if machine:
         read_export(config.reward.custom_reward_function.reward_kwargs.folder).get_task().probe()
     return {"versions": versions, "scores": scores}
+
+
+def check_machine(config: Any) -> None:
+    """Refuse settings that need a package which is not installed here."""
+    generator = config.actor_rollout_ref.rollout.name
+    if importlib.util.find_spec(GENERATORS.get(generator, generator)) is None:
+        raise InputError(f"{sys.executable} has no {generator}, which generates: pip install 'verl[{generator}]'")
+    attention = config.actor_rollout_ref.model.get("override_config", {}).get("attn_implementation", FLASH)
+    if attention == FLASH and importlib.util.find_spec("flash_attn") is None:
+        raise InputError(f"{sys.executable} has no flash-attn, verl's default: install it, or add {WITHOUT_FLASH}")
 
 
 def installed(name: str) -> str | None:
