@@ -3,10 +3,7 @@
 Run by `make test-verl`, in the environment of verl; nothing but the language model and the update is left out.
 """
 
-import json
 import os
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -29,7 +26,6 @@ from tests.engines.verl.completions import (
     scored,
 )
 from tests.engines.verl.generating import Writer
-from vpo.cli.main import main
 from vpo.engines.alarms import PATIENCE
 from vpo.engines.answer_tokens import TokenOwners
 from vpo.engines.verl.check import check_reward, compose
@@ -345,25 +341,3 @@ def test_the_pipeline_of_verl_with_only_the_language_model_replaced(queue, token
             owners = TokenOwners(tokenizer, task.parts).of(responses[index].tolist(), 3)
             np.testing.assert_allclose(advantages[index].numpy(), advantage[owners], atol=1e-5)
     assert metrics["vpo/unknown"] == 0
-
-
-def test_the_launcher_checks_a_run_in_this_environment(tmp_path, capsys):
-    train = ["train", "maze", "--set", "size=7", "--problems", "40", "--engine", "verl", "--method", "gdpo"]
-    assert main([*train, "--out", str(tmp_path / "run"), "--dry-run", "--json"]) == 0
-    assert "trainer.v1.trainer_mode=vpo" in json.loads(capsys.readouterr().out)["command"]
-    notes = json.loads((tmp_path / "run/run.json").read_text())
-    assert notes["versions"]["verl"].startswith("0.9.")
-    wrong = [*train, "--out", str(tmp_path / "other"), "--dry-run", "--trainer-set", "trainer.no_such=1"]
-    assert main(wrong) == 2
-    error = capsys.readouterr().err
-    assert "verl does not take these settings" in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "other").exists()
-
-
-def test_a_plugin_that_verl_is_configured_to_skip_is_named():
-    environment = {**os.environ, "VERL_USE_EXTERNAL_PLUGINS": "none"}
-    command = [sys.executable, "-m", "vpo.engines.verl.check"]
-    ended = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert ended.returncode == 2
-    assert "VERL_USE_EXTERNAL_PLUGINS is 'none', and must be 'auto'" in ended.stderr.splitlines()[-1]
