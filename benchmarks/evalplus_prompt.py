@@ -6,11 +6,10 @@ python benchmarks/evalplus_prompt.py score completions.json MBPPPLUS.jsonl.gz [-
 `sample` writes one greedy completion of each problem for three prompts: ours; the problem's text alone; and EvalPlus's,
 a request for a script in a fence, with the beginning of the reply. `score` runs them against all tests of MBPP+: ours
 as the task reads it, the others as EvalPlus takes the code out of them. It needs the package evalplus
-(`pip install --no-deps evalplus tree-sitter tree-sitter-python`). Intervals are paired over problems.
+(`pip install --no-deps evalplus termcolor tree-sitter tree-sitter-python`). Intervals are paired over problems.
 """
 
 import argparse
-import gzip
 import json
 import sys
 import types
@@ -21,6 +20,8 @@ import numpy as np
 
 from vpo.core.intervals import bootstrap
 from vpo.tasks import get
+from vpo.tasks.code.answers import fenced
+from vpo.util.row_files import read_rows
 
 REQUEST = "Please provide a self-contained Python script that solves the following problem in a markdown code block:"
 REPLY = (
@@ -36,7 +37,7 @@ def sample(options: argparse.Namespace) -> None:
     from vpo.models.policy import load
 
     task = get("code", data=options.data)
-    rows = {row["task_id"]: row for row in read_rows(options.data)}
+    rows = {row["task_id"]: row for _, row in read_rows(Path(options.data))}
     problems = list(task.problems("test"))[: options.problems]
     policy = load(options.model)
     sampling = Sampling(temperature=0, max_new_tokens=options.max_tokens, batch=512)
@@ -63,10 +64,10 @@ def score(options: argparse.Namespace) -> None:
     sanitize = evalplus_sanitize()
     answers: dict[str, list[str | None]] = {OURS: [task.parse(text, 1)[0] for text in completions[OURS]]}
     answers[PLAIN] = [
-        fence(sanitize(text, problem.entry)) for text, problem in zip(completions[PLAIN], problems, strict=True)
+        fenced(sanitize(text, problem.entry)) for text, problem in zip(completions[PLAIN], problems, strict=True)
     ]
     answers[EVALPLUS] = [
-        fence(sanitize(text.partition("\n```")[0], problem.entry))
+        fenced(sanitize(text.partition("\n```")[0], problem.entry))
         for text, problem in zip(completions[EVALPLUS], problems, strict=True)
     ]
     solved = {}
@@ -87,17 +88,6 @@ def score(options: argparse.Namespace) -> None:
     print(json.dumps(result, indent=1))
     if options.json:
         options.json.write_text(json.dumps(result, indent=1))
-
-
-def read_rows(path: str) -> list[dict[str, Any]]:
-    """The rows of a data set."""
-    with gzip.open(path, "rt") as lines:
-        return [json.loads(line) for line in lines]
-
-
-def fence(program: str) -> str:
-    """A program as an answer."""
-    return f"```python\n{program}\n```"
 
 
 def evalplus_sanitize() -> Any:

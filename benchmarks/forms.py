@@ -33,21 +33,8 @@ from vpo.tasks.forms import FORMS
 PREFILL = "+prefill"
 OWN = "own"  # the form of a single answer
 COLUMNS = (
-    *(
-        "task",
-        "form",
-        "answers",
-        "problems",
-        "strict",
-        "read",
-        "differ",
-        "copied",
-        "best@1",
-        "best@m",
-        "solved@1",
-        "solved@m",
-    ),
-    "tokens",
+    *("task", "form", "answers", "problems", "strict", "read", "differ", "copied"),
+    *("best@1", "best@m", "solved@1", "solved@m", "tokens"),
 )
 
 

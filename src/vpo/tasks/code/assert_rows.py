@@ -22,7 +22,7 @@ def read_mbpp(row: Mapping[str, Any], where: str) -> Draft:
     lines += items(row, "challenge_test_list", str, where) if row.get("challenge_test_list") else []
     tests = [test for line in lines for test in _asserted(line, where)]
     function = _tested_function(code, tests, where)
-    checks, excluded = _require_tests(*checks_of(tests, function.name, function.name), where)
+    checks, excluded = require_tests(*checks_of(tests, function.name, function.name), where)
     return Draft(
         id=f"Mbpp/{field(row, 'task_id', int, where)}",
         statement=field(row, "text" if "text" in row else "prompt", str, where).strip(),
@@ -43,7 +43,7 @@ def read_humaneval(row: Mapping[str, Any], where: str) -> Draft:
     functions = [each for each in body if isinstance(each, ast.FunctionDef) and each.name == "check"]
     if len(functions) != 1 or len(functions[0].args.args) != 1:
         raise InputError(f"{where}: test must define one function check of one argument")
-    checks, excluded = _require_tests(*checks_in(functions[0].body, entry, functions[0].args.args[0].arg), where)
+    checks, excluded = require_tests(*checks_in(functions[0].body, entry, functions[0].args.args[0].arg), where)
     return Draft(
         id=field(row, "task_id", str, where),
         statement="Complete this function.",
@@ -76,7 +76,7 @@ def _tested_function(code: str, tests: Sequence[ast.expr], where: str) -> ast.Fu
     return defined[called.most_common(1)[0][0]]
 
 
-def _require_tests(
+def require_tests(
     checks: Sequence[Check], excluded: Sequence[str], where: str
 ) -> tuple[tuple[Check, ...], tuple[str, ...]]:
     """Refuse a row without tests. A row whose tests are all excluded passes, and is skipped later."""

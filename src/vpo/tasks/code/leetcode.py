@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vpo.tasks.code.answers import parse_python
+from vpo.tasks.code.assert_rows import require_tests
 from vpo.tasks.code.asserts import checks_in
 from vpo.tasks.code.problem import Draft
 from vpo.tasks.data import field
@@ -49,14 +50,12 @@ def read_leetcode(row: Mapping[str, Any], where: str) -> Draft:
         raise InputError(f"{where}: the tests must call a method of Solution()")
     body, candidate = _asserts(test, where)
     _pass_by_position(body, candidate, _parameters(solution, method[1], where))
-    checks, excluded = checks_in(body, method[0], candidate)
-    if not checks and not excluded:
-        raise InputError(f"{where}: the row must have 1 or more tests, not 0")
+    checks, excluded = require_tests(*checks_in(body, method[0], candidate), where)
     return Draft(
         id=str(row.get("task_id") or row.get("id") or where.rpartition("/")[2]),
         statement=statement.strip(),
-        checks=tuple(checks),
-        excluded=tuple(excluded),
+        checks=checks,
+        excluded=excluded,
         entry=f"Solution.{method[1]}",
         starter=starter.rstrip(),
         setup=setup,
