@@ -1,4 +1,4 @@
-"""Draws the picture of README from results/maze13_marginal.json: python docs/figures/headline.py"""
+"""Draws the picture of README from results/maze13_singles.json: python docs/figures/headline.py"""
 
 import argparse
 import json
@@ -7,14 +7,14 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "results" / "maze13_marginal.json"
+RESULTS = ROOT / "results" / "maze13_singles.json"
 # Name in the results → label and colour, from the best at k = 30 to the worst.
 SHOWN = {
-    "vpo_marginal:sets=4": ("vpo_marginal (this library)", "#188038"),
-    "max_at_k:group=24": ("Max-at-k, as many answers a step", "#e8710a"),
-    "base": ("before training", "#5f6368"),
-    "vpo": ("VPO, as published", "#3f51b5"),
-    "grpo": ("GRPO", "#c5221f"),
+    "vpo_marginal:answers=1:group=24:rate=1e-4": ("vpo_marginal (this library)", "#188038"),
+    "max_at_k:group=24:rate=2.5e-5": ("Max-at-k, as many answers a step", "#e8710a"),
+    "base_single": ("before training", "#5f6368"),
+    "vpo:rate=5e-5": ("VPO, as published", "#3f51b5"),
+    "grpo:rate=2.5e-5": ("GRPO", "#c5221f"),
 }
 
 
