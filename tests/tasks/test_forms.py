@@ -9,12 +9,12 @@ from vpo.cli.main import main
 from vpo.models.locate import locate
 from vpo.tasks import get
 from vpo.tasks.answers import write
-from vpo.tasks.code import CodeTask
+from vpo.tasks.code import CodeQualityTask, CodeTask
 from vpo.tasks.forms import FORMS, find_form, find_sections
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.reading import read_sections
 
-TASKS = {**{name: task for name, (task, _) in PROBLEMS.items()}, "code": CodeTask()}
+TASKS = {**{name: task for name, (task, _) in PROBLEMS.items()}, "code": CodeTask(), "code_quality": CodeQualityTask()}
 TEXTS = ["one", "two\nlines", 'a "quoted" \\ text']
 
 
@@ -81,7 +81,7 @@ def test_requests_in_the_system_prompt_and_after_a_worked_example():
 
 def test_tasks_with_a_worked_example():
     shot = {name for name, task in TASKS.items() if task.form is FORMS["tags-shot"]}
-    assert shot == {"code", "gsm8k", "math", "countdown", "musique"}
+    assert shot == {"code", "code_quality", "gsm8k", "math", "countdown", "musique"}
     assert TASKS["toolrl"].form is TASKS["eureqa"].form is MazeTask(size=7).form is FORMS["tags"]
 
 

@@ -40,11 +40,11 @@ class WatchedSandbox:
         return [[error] * len(job[1]) if self.broken in job[0].source else next(whole) for job in jobs]
 
 
-def task_on(tmp_path, rows, name="rows.jsonl", **settings):
+def task_on(tmp_path, rows, name="rows.jsonl", kind=CodeTask, **settings):
     """A task on a file of rows, and a sandbox that records its jobs."""
     path = tmp_path / name
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    task = CodeTask(data=str(path), **settings)
+    task = kind(data=str(path), **settings)
     task.sandbox = task.patient = WatchedSandbox()
     return task
 

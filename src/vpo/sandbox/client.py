@@ -18,6 +18,7 @@ import warnings
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import Any
@@ -222,8 +223,12 @@ def _receive_some(active: list[_Exchange]) -> None:
 
 
 def verdicts(results: Sequence[Result]) -> list[Verdict]:
-    """The verdict of each result."""
-    return [result.verdict for result in results]
+    """The verdict of each result, with the seconds of its test."""
+    spent = [0.0, *(result.spent for result in results)]
+    return [
+        replace(result.verdict, seconds=max(0.0, after - before))
+        for result, (before, after) in zip(results, pairwise(spent), strict=True)
+    ]
 
 
 def outputs(results: Sequence[Result]) -> list[Output]:

@@ -1,6 +1,6 @@
 """The values that go in and out of a sandbox: program, test case, limits, output and verdict."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import ceil
 from typing import Any
@@ -100,11 +100,13 @@ class Verdict:
         status: one of four.
         reason: of a failure: "wrong answer", "exception", "timeout", "memory" or "forbidden".
         detail: a short text for people.
+        seconds: that the test took: processor time, and time asleep. No part of what makes two verdicts equal.
     """
 
     status: Status
     reason: str = ""
     detail: str = ""
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def passed(self) -> bool:

@@ -26,6 +26,7 @@ BUILT_IN = {
     "eureqa": ("vpo.tasks.eureqa", "EureqaTask"),
     "toolrl": ("vpo.tasks.toolrl", "ToolrlTask"),
     "code": ("vpo.tasks.code", "CodeTask"),
+    "code_quality": ("vpo.tasks.code", "CodeQualityTask"),
     "gsm8k": ("vpo.tasks.math.gsm8k", "Gsm8kTask"),
     "math": ("vpo.tasks.math.competition", "CompetitionTask"),
     "countdown": ("vpo.tasks.math.countdown", "CountdownTask"),

@@ -1,6 +1,7 @@
-"""code: programs against test cases, each test an objective, run in `vpo.sandbox` since they are untrusted."""
+"""Programs against test cases, run in `vpo.sandbox` since they are untrusted: the tasks code and code_quality."""
 
 from vpo.tasks.code.problem import CodeProblem
+from vpo.tasks.code.quality import CodeQualityTask
 from vpo.tasks.code.task import CodeTask
 
-__all__ = ["CodeProblem", "CodeTask"]
+__all__ = ["CodeProblem", "CodeQualityTask", "CodeTask"]
