@@ -7,10 +7,12 @@ vpo.pass_at_k(solved, k)            chance that one of k solves, exact, (..., n)
 vpo.bootstrap(values)               mean over problems with its interval
 vpo.diversity(scores)               how different the answers of a pool are, (..., n, D)
 vpo.geometry(scores)                whether a reward has trade-offs, (..., n, D)
+vpo.greedy_cover(scores, k)         the k answers that are best together, (n, D) -> k indices
 vpo.read_pool(path)                 a pool of scored answers, JSONL or Parquet
 """
 
 from vpo.core import (
+    Cover,
     Diversity,
     Geometry,
     Interval,
@@ -22,6 +24,7 @@ from vpo.core import (
     diversity,
     first,
     geometry,
+    greedy_cover,
     pass_at_k,
     set_reward,
 )
@@ -32,6 +35,7 @@ from vpo.util.errors import InputError
 __version__ = "0.1.0"
 
 __all__ = [
+    "Cover",
     "Diversity",
     "Geometry",
     "InputError",
@@ -45,6 +49,7 @@ __all__ = [
     "diversity",
     "first",
     "geometry",
+    "greedy_cover",
     "pass_at_k",
     "read_pool",
     "set_reward",

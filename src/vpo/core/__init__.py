@@ -18,13 +18,16 @@ So ``rewards_PGMD[p, g, i]`` is the score vector of answer i of rollout g of pro
 """
 
 from vpo.core.at_k import best_at_k, best_at_tokens, best_of_set, first, pass_at_k
+from vpo.core.cover import Cover, greedy_cover
 from vpo.core.diversity import Diversity, diversity
 from vpo.core.geometry import Geometry, geometry
 from vpo.core.intervals import Interval, bootstrap
+from vpo.core.judge_error import possible_scores
 from vpo.core.set_reward import set_reward
 from vpo.core.simplex import directions, dirichlet
 
 __all__ = [
+    "Cover",
     "Diversity",
     "Geometry",
     "Interval",
@@ -37,6 +40,8 @@ __all__ = [
     "diversity",
     "first",
     "geometry",
+    "greedy_cover",
     "pass_at_k",
+    "possible_scores",
     "set_reward",
 ]
