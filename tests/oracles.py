@@ -58,3 +58,8 @@ def max_at_k_weights(rewards, k):
     subsets = list(combinations(range(len(rewards)), k))
     s = [sum(max(rewards[i] for i in subset) for subset in subsets if g in subset) for g in range(len(rewards))]
     return np.asarray(s) / len(subsets) - np.mean(s) / len(subsets)
+
+
+def best_set(values_nC, k):
+    """The largest mean over the columns of the best of k rows, over all sets of k."""
+    return max(float(values_nC[list(rows)].max(axis=0).mean()) for rows in combinations(range(len(values_nC)), k))

@@ -41,7 +41,7 @@ def options():
 def test_all_commands_are_walked():
     expected = ["tasks", "tasks show", "tasks validate", "eval", "train", "watch", "compare", "search", "warmup"]
     expected += ["reproduce", "policy build", "export verl", "serve", "import", "score", "measure", "diagnose"]
-    expected += ["rewards", "doctor"]
+    expected += ["select", "rewards", "doctor"]
     assert list(COMMANDS) == expected
 
 

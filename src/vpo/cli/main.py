@@ -22,6 +22,7 @@ from vpo.cli import (
     rewards,
     score,
     search,
+    select,
     serve,
     tasks,
     train,
@@ -47,7 +48,7 @@ JOURNEY = (
 GROUPS = {
     "from a task to answers": (tasks, evaluate, train, watch, compare, search),
     "more on training": (warmup, reproduce, policy, export, serve),
-    "answers that you have": (import_pool, score, measure, diagnose, rewards),
+    "answers that you have": (import_pool, score, measure, diagnose, select, rewards),
     "this machine": (doctor,),
 }
 # Packages of the extra `train`, and those that they install.

@@ -1,0 +1,144 @@
+"""Choosing at the end: k answers of each problem of a pool, by a judge that may err."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vpo.core.cover import Cover, cover_columns, greedy_cover
+from vpo.core.judge_error import ScorePrior
+from vpo.core.simplex import DEFAULT_SIZE, directions
+from vpo.core.types import Floats
+from vpo.evaluation.answer_rows import AnswerPool, copies, key_of, words
+from vpo.evaluation.consensus import same_form, score_agreement, word_overlap
+from vpo.evaluation.different_answers import READINGS, DifferentAnswers, different_answers, priors_of
+from vpo.evaluation.judged import Judged, own_scores
+from vpo.evaluation.select_config import SelectConfig
+from vpo.tasks import Task
+from vpo.util.errors import InputError
+from vpo.util.progress import progress
+
+# Directions for each reading of uncertain scores: eight times as many pairs as the fixed set has directions.
+DIRECTIONS_PER_READING = 8 * DEFAULT_SIZE // READINGS
+
+
+@dataclass(frozen=True)
+class ProblemChoice:
+    """What was chosen for a problem, as indices of its rows in `AnswerPool.problems`, in the order of choice.
+
+    Attributes:
+        chosen: at most k different answers; the first j are the choice of j.
+        top: at most k different answers, the best under w* by the same scores.
+        different: how many different answers there are.
+    """
+
+    chosen: tuple[int, ...]
+    top: tuple[int, ...]
+    different: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Choices by problem, and what their reader should know."""
+
+    problems: Mapping[str, ProblemChoice]
+    notes: tuple[str, ...]
+
+
+def select(
+    answers: AnswerPool,
+    k: int,
+    config: SelectConfig | None = None,
+    *,
+    target: Mapping[str, float] | None = None,
+    judged: Judged | None = None,
+    task: Task[Any] | None = None,
+) -> Selection:
+    """Choose k different answers of each problem, or all where there are fewer.
+
+    Args:
+        answers: what `read_answers` returned.
+        k: how many.
+        config: how; by default the cover.
+        target: w*, objective → weight, of sum 1; by default uniform. Of a judge with other objectives, its own counts.
+        judged: the scores to choose by; by default those of the pool.
+        task: of the problems, whose normal form of an answer `similarity` exact compares; by default the words.
+    """
+    if k < 1:
+        raise InputError(f"k must be 1 or more, not {k}")
+    config = config or SelectConfig()
+    judged = judged or own_scores(answers)
+    known = {name: different_answers(name, rows, judged, target) for name, rows in answers.problems.items()}
+    priors = priors_of([each for each in known.values() if each is not None], config.error)
+    normal_form = words if task is None else task.normal_form
+    choices = {}
+    for name, each in progress(list(known.items()), f"choosing from {answers.evaluation.pool.path}"):
+        if each is None:
+            first = tuple(group[0] for group in copies(answers.problems[name]))
+            choices[name] = ProblemChoice(first[:k], first[:k], len(first))
+        else:
+            choices[name] = _choose(each, min(k, len(each.rows_n)), config, priors.get(each.objectives), normal_form)
+    return Selection(choices, tuple(_notes(answers, judged, choices, k)))
+
+
+def _choose(
+    problem: DifferentAnswers,
+    k: int,
+    config: SelectConfig,
+    prior: ScorePrior | None,
+    normal_form: Callable[[str], Hashable],
+) -> ProblemChoice:
+    by_risk = config.by == "mbr"
+    cover = _least_risk(problem, k, config, normal_form) if by_risk else _cover(problem, k, config, prior)
+    top = np.argsort(-problem.preference(problem.values_n))[:k]
+    chosen = tuple(problem.rows_n[index] for index in cover.order)
+    return ProblemChoice(chosen, tuple(problem.rows_n[index] for index in top), len(problem.rows_n))
+
+
+def _cover(problem: DifferentAnswers, k: int, config: SelectConfig, prior: ScorePrior | None) -> Cover:
+    """The answers whose best is good on average over the weightings, or under w*, and over what the scores may be."""
+    readings_SnD = problem.readings(config.error, prior)
+    size = DIRECTIONS_PER_READING if config.error else DEFAULT_SIZE
+    if config.by == "target":
+        points_KD: Floats = problem.weights_D[None]
+    else:
+        points_KD = directions(len(problem.objectives), config.concentration, size=size)
+    preference_n = problem.preference(readings_SnD.mean(axis=0) @ problem.weights_D)
+    return greedy_cover(readings_SnD, k, directions=points_KD, preference=preference_n)
+
+
+def _least_risk(
+    problem: DifferentAnswers, k: int, config: SelectConfig, normal_form: Callable[[str], Hashable]
+) -> Cover:
+    """The answers of which one is similar to what was sampled: of one answer, minimum Bayes risk."""
+    votes_n = problem.counts_n * np.maximum(problem.values_n, 0.0) if config.weigh_votes else problem.counts_n
+    votes_n = votes_n if votes_n.sum() > 0 else problem.counts_n
+    similarity_nn = _similarity(problem, config.similarity, normal_form)
+    preference_n = problem.preference(problem.values_n)
+    return cover_columns(similarity_nn, k, weights_C=votes_n / votes_n.sum(), preference_n=preference_n)
+
+
+def _similarity(problem: DifferentAnswers, similarity: str, normal_form: Callable[[str], Hashable]) -> Floats:
+    if similarity == "scores":
+        return score_agreement(problem.scores_nD, problem.weights_D)
+    texts = [text for text in problem.texts if text is not None]
+    if len(texts) < len(problem.texts):
+        raise InputError(
+            f"similarity {similarity} needs texts, and problem {problem.problem!r} has none: choose scores"
+        )
+    return same_form(texts, normal_form) if similarity == "exact" else word_overlap(texts)
+
+
+def _notes(answers: AnswerPool, judged: Judged, choices: Mapping[str, ProblemChoice], k: int) -> list[str]:
+    """What the reader of the choices should know."""
+    known = [[key_of(row) in judged.scores for row in rows] for rows in answers.problems.values()]
+    unknown = sum(each.count(False) for each in known)
+    blind = sum(not any(each) for each in known)
+    few = sum(each.different < k for each in choices.values())
+    notes = {
+        f"answers without a score in {judged.source}, which are not chosen": unknown,
+        "problems of which no answer has a score, whose first answers are chosen": blind,
+        f"problems with fewer than {k} different answers, all of which are chosen": few,
+    }
+    return [f"{note}: {count}" for note, count in notes.items() if count]
