@@ -61,11 +61,14 @@ def flipped(answers: AnswerPool, error: float, rng: np.random.Generator, *, whol
     return Judged(scores, truth.target, f"a judge that errs {error:.0%} of the time")
 
 
-def ways(error: float, texts: bool) -> dict[str, SelectConfig]:
-    """The ways to choose, by name; those that know of errors where there are some."""
+def ways(error: float, error_of: str, texts: bool) -> dict[str, SelectConfig]:
+    """The ways to choose, by name; where there are errors, those that know of them, and one that has them wrong."""
     known = {"cover": SelectConfig(), TOP: SelectConfig(by="target")}
     if error:
-        known |= {"cover, error": SelectConfig(error=error), "target, error": SelectConfig(by="target", error=error)}
+        other = "scores" if error_of == "answers" else "answers"
+        known["cover, error"] = SelectConfig(error=error, error_of=error_of)
+        known["cover, other error"] = SelectConfig(error=error, error_of=other)
+        known["target, error"] = SelectConfig(by="target", error=error, error_of=error_of)
     if texts:
         known |= {"mbr": SelectConfig(by="mbr"), "mbr, weighed": SelectConfig(by="mbr", weigh_votes=True)}
         known |= {"mbr, words": SelectConfig(by="mbr", similarity="words")}
@@ -147,8 +150,8 @@ def measured(name: str, path: str, options: argparse.Namespace) -> dict[str, Any
     rng = np.random.default_rng(options.seed)
     judges = {
         "right": [own_scores(answers)],
-        "errs on scores": [flipped(answers, options.error, rng) for _ in range(options.judges)],
-        "errs on answers": [flipped(answers, options.error, rng, whole=True) for _ in range(options.judges)],
+        "scores": [flipped(answers, options.error, rng) for _ in range(options.judges)],
+        "answers": [flipped(answers, options.error, rng, whole=True) for _ in range(options.judges)],
     }
     baselines = benchmark.baselines()
     tables: dict[str, list[dict[str, Any]]] = {
@@ -156,16 +159,16 @@ def measured(name: str, path: str, options: argparse.Namespace) -> dict[str, Any
     }
     for judge, some in judges.items():
         error = 0.0 if judge == "right" else options.error
-        chosen = {way: benchmark.chosen(config, some) for way, config in ways(error, benchmark.texts).items()}
-        tables[judge] = [
+        configs = ways(error, judge, benchmark.texts)
+        chosen = {way: benchmark.chosen(config, some) for way, config in configs.items()}
+        tables["right" if judge == "right" else f"errs on {judge}"] = [
             rows_of(way, k, values[k], {"random": baselines["random"][k], TOP: chosen[TOP][k]})
             for way, values in chosen.items()
             for k in options.k
         ]
     different = [len(copies(rows)) for rows in answers.problems.values()]
     facts = {"problems": len(different), "answers": np.mean([*map(len, answers.problems.values())]).item()}
-    made = answers.evaluation.facts.get("command")
-    return {"pool": name, **facts, "different": float(np.mean(different)), "made_by": made, "tables": tables}
+    return {"pool": name, **facts, "different": float(np.mean(different)), "tables": tables}
 
 
 def show(result: Mapping[str, Any]) -> None:

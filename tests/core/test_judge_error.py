@@ -48,6 +48,15 @@ def test_classes_of_answers_may_differ():
     assert one[1] < 0.5
 
 
+def test_all_scores_of_an_answer_may_be_wrong_together():
+    """(1, 0) is never mixed up with (0, 0): only with its opposite, which is as common."""
+    scores = np.array([[1.0, 0.0]] * 500 + [[0.0, 1.0]] * 500 + [[1.0, 1.0]] * 20)
+    readings = possible_scores(scores, error=0.2, whole=True)
+    assert {tuple(each) for each in readings[:, 0]} == {(1.0, 0.0), (0.0, 1.0)}
+    assert readings[:, 0, 0].mean() == pytest.approx(0.8, abs=0.02)
+    assert possible_scores(scores, error=0.2)[:, 0, 0].mean() > 0.9  # two errors at once are rarer
+
+
 def test_scores_that_no_known_vector_explains_stand():
     prior = score_prior([[0.0], [1.0]], error=0.2)
     assert (possible_scores([[0.7]], error=0.2, prior=prior) == 0.7).all()
@@ -90,5 +99,7 @@ def test_a_prior_of_other_objectives_is_refused():
     prior = score_prior([[0.0, 1.0]], error=0.2)
     with pytest.raises(InputError, match="prior must have 1 objectives and more than 0 classes, not 2 and 1"):
         possible_scores([[1.0]], error=0.2, prior=prior)
+    with pytest.raises(InputError, match=r"prior must be for error 0\.1 and whole False, not 0\.2 and False"):
+        possible_scores([[1.0, 0.0]], error=0.1, prior=prior)
     with pytest.raises(InputError, match="classes must be 1 integers of 0 or more"):
         score_prior([[1.0]], error=0.2, classes=[0.5])

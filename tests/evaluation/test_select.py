@@ -243,18 +243,20 @@ def test_an_llm_judge_chooses(tmp_path, routes, capsys):
     assert "by the scores of" in capsys.readouterr().out
 
 
-def test_a_judge_that_errs_is_met_with_the_error(tmp_path):
-    """Scores of real routes, each wrong one time in five: over 3 judges, the choice that knows of errors is better."""
+@pytest.mark.parametrize("error_of", ["scores", "answers"])
+def test_a_judge_that_errs_is_met_with_the_error(tmp_path, error_of):
+    """Scores of real routes, wrong one time in five: over 3 judges, the choice that knows of errors is better."""
     answers = read_answers(routes_of(tmp_path, 60))
     rng = np.random.default_rng(0)
-    values = {0.0: [], 0.2: []}
+    configs = [SelectConfig(), SelectConfig(error=0.2, error_of=error_of)]
+    values = [[], []]
     for _ in range(3):
-        judged = flipped(answers, 0.2, rng)
-        for error in values:
-            for name, choice in select(answers, 2, SelectConfig(error=error), judged=judged).problems.items():
+        judged = flipped(answers, 0.2, rng, whole=error_of == "answers")
+        for some, config in zip(values, configs, strict=True):
+            for name, choice in select(answers, 2, config, judged=judged).problems.items():
                 picked = [answers.problems[name][index]["scores"] for index in choice.chosen]
-                values[error].append(set_reward([list(each.values()) for each in picked]))
-    assert np.mean(values[0.2]) > np.mean(values[0.0]) + 0.01
+                some.append(set_reward([list(each.values()) for each in picked]))
+    assert np.mean(values[1]) > np.mean(values[0]) + 0.01
 
 
 def test_the_judge_of_the_benchmark_errs_as_often_as_it_says(pool):
@@ -285,6 +287,7 @@ def test_a_folder_of_an_evaluation_knows_its_task(tmp_path, capsys):
         (["--error", "0.5"], "error must be 0 or more and below 0.5, not 0.5"),
         (["--error", "-1"], "error must be 0 or more, not -1"),
         (["--by", "mbr", "--error", "0.1"], "error must be 0 with --by mbr, not 0.1"),
+        (["--error-of", "answers"], "error_of answers needs --error"),
         (["--similarity", "words"], "similarity and weigh_votes need --by mbr"),
         (["--concentration", "0"], "concentration must be greater than 0, not 0"),
         (["--target", "c=1"], "target names 'c', and the objectives of problem 'p' are a, b"),

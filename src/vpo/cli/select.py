@@ -53,7 +53,7 @@ def add(commands: Commands) -> None:
         metavar="K,…",
         help="how many answers to choose; of several, all are measured and the largest is written (default: 3)",
     )
-    add_fields(command, SelectConfig, ("by", "error", "concentration", "similarity", "weigh_votes"))
+    add_fields(command, SelectConfig, ("by", "error", "error_of", "concentration", "similarity", "weigh_votes"))
     add_target(command, "the target that the pool states; else equal weights")
     add_out(command, f"the pool of chosen answers to write, {ROWS}", shown="POOL with .selected.jsonl")
     judge = command.add_argument_group("a judge", "scores to choose by; those of POOL then measure what was chosen")
@@ -189,5 +189,5 @@ def _way(config: SelectConfig, judged: "Judged | None") -> str:
         "mbr": f"minimum Bayes risk ({config.similarity}{', votes weighed by w*' if config.weigh_votes else ''})",
     }
     source = "" if judged is None else f" by the scores of {judged.source}"
-    error = f", {config.error:.0%} of them wrong" if config.error else ""
+    error = f", {config.error:.0%} of the {config.error_of} wrong" if config.error else ""
     return ways[config.by] + source + error

@@ -1,11 +1,12 @@
 """What the true scores may be where a judge or verifier errs.
 
-The model: each score is the true one, r, with probability 1 − error, and else its opposite, 1 − r, independently. What
-is known before an answer is judged is how common each vector of true scores is. That is estimated from the judged
-vectors themselves, as the shares of a mixture under which they are most likely (the nonparametric maximum likelihood of
-Kiefer and Wolfowitz 1956, by EM): answers that are good at everything may be rare, or two objectives may exclude each
-other. Bayes' rule then says what each vector may truly be. Scores are compared in tenths of their distance from 1/2, so
-that r and 1 − r are opposites; the readings have the scores themselves.
+The model: each score is the true one, r, with probability 1 − error, and else its opposite, 1 − r, independently of the
+others or, for a judge that takes bad answers for good ones, together with all scores of the answer. What is known
+before an answer is judged is how common each vector of true scores is. That is estimated from the judged vectors
+themselves, as the shares of a mixture under which they are most likely (the nonparametric maximum likelihood of Kiefer
+and Wolfowitz 1956, by EM): answers that are good at everything may be rare, or two objectives may exclude each other.
+Bayes' rule then says what each vector may truly be. Scores are compared in tenths of their distance from 1/2, so that r
+and 1 − r are opposites; the readings have the scores themselves.
 """
 
 from dataclasses import dataclass
@@ -31,22 +32,27 @@ class ScorePrior:
 
     Attributes:
         error: the probability that a score is wrong.
+        whole: whether all scores of an answer are wrong together.
         patterns_VD: the vectors, in tenths of the distance from 1/2: −5 is 0, 5 is 1.
         shares_CV: of each vector among the answers of each class.
     """
 
     error: float
+    whole: bool
     patterns_VD: Floats
     shares_CV: Floats
 
 
-def score_prior(scores: ArrayLike, *, error: float, classes: ArrayLike | None = None) -> ScorePrior:
+def score_prior(
+    scores: ArrayLike, *, error: float, whole: bool = False, classes: ArrayLike | None = None
+) -> ScorePrior:
     """Estimate how common each vector of true scores is, from judged ones, (n, D).
 
     Args:
         scores: of different answers, in [0, 1], of one problem or of many with the same objectives. Copies of an answer
             would count as independent.
         error: the probability that a score is wrong, 0 or more and below 1/2.
+        whole: whether all scores of an answer are wrong together; else each by itself.
         classes: (n,), integers from 0: answers of different classes may differ in their scores, such as those that were
             sampled often and once.
     """
@@ -57,17 +63,18 @@ def score_prior(scores: ArrayLike, *, error: float, classes: ArrayLike | None = 
     np.add.at(counts_CU, (classes_n, inverse_n.reshape(-1)), 1.0)
     common_V = np.sort(np.argsort(-counts_CU.sum(axis=0), kind="stable")[:MOST_PATTERNS])
     patterns_VD, counts_CV = patterns_UD[common_V], counts_CU[:, common_V]
-    likelihood_VV = _likelihood(patterns_VD, patterns_VD, error)
+    likelihood_VV = _likelihood(patterns_VD, patterns_VD, error, whole)
     even_V = np.full(len(patterns_VD), 1 / len(patterns_VD))
     all_V = _shares(likelihood_VV, counts_CV.sum(axis=0), even_V)
     shares_CV = np.stack([_shares(likelihood_VV, counts_V, CLASS_PRIOR * all_V) for counts_V in counts_CV])
-    return ScorePrior(error, patterns_VD, shares_CV)
+    return ScorePrior(error, whole, patterns_VD, shares_CV)
 
 
 def possible_scores(
     scores: ArrayLike,
     *,
     error: float,
+    whole: bool = False,
     prior: ScorePrior | None = None,
     classes: ArrayLike | None = None,
     size: int = 64,
@@ -78,6 +85,7 @@ def possible_scores(
     Args:
         scores: of different answers to one problem, in [0, 1].
         error: the probability that a score is wrong, 0 or more and below 1/2.
+        whole: whether all scores of an answer are wrong together; else each by itself.
         prior: how common each true vector is; by default as these scores say, which are few.
         classes: (n,), of the answers, as those of the prior.
         size: how many readings of the scores.
@@ -85,14 +93,16 @@ def possible_scores(
     """
     scores_nD = _checked(scores, error)
     classes_n = _classes(classes, len(scores_nD))
-    prior = prior or score_prior(scores_nD, error=error, classes=classes_n)
+    prior = prior or score_prior(scores_nD, error=error, whole=whole, classes=classes_n)
+    if (prior.error, prior.whole) != (error, whole):
+        raise InputError(f"prior must be for error {error} and whole {whole}, not {prior.error} and {prior.whole}")
     if prior.patterns_VD.shape[1] != scores_nD.shape[1] or len(prior.shares_CV) <= classes_n.max():
         raise InputError(
             f"prior must have {scores_nD.shape[1]} objectives and more than {classes_n.max()} classes, "
             f"not {prior.patterns_VD.shape[1]} and {len(prior.shares_CV)}"
         )
     patterns_nD = _patterns(scores_nD)
-    joint_nV = _likelihood(patterns_nD, prior.patterns_VD, error) * prior.shares_CV[classes_n]
+    joint_nV = _likelihood(patterns_nD, prior.patterns_VD, error, whole) * prior.shares_CV[classes_n]
     # Stratified: each vector comes in just its share of the readings, in an order of its own for each answer.
     levels_S = (np.arange(as_integer(size, "size", 1)) + 0.5) / size
     rng = np.random.default_rng(seed)
@@ -134,13 +144,14 @@ def _patterns(scores_nD: Floats) -> Floats:
     return patterns_nD + 0.0
 
 
-def _likelihood(judged_nD: Floats, true_VD: Floats, error: float) -> Floats:
+def _likelihood(judged_nD: Floats, true_VD: Floats, error: float, whole: bool) -> Floats:
     """The probability of each judged pattern where each true one holds, (n, V)."""
-    likelihood_nV: Floats = np.ones((len(judged_nD), len(true_VD)))
-    for judged_n, true_V in zip(judged_nD.T, true_VD.T, strict=True):
-        right_nV = judged_n[:, None] == true_V[None, :]
-        opposite_nV = judged_n[:, None] == -true_V[None, :]  # both hold at 1/2
-        likelihood_nV *= (1 - error) * right_nV + error * opposite_nV
+    columns = zip(judged_nD.T[:, :, None], true_VD.T[:, None, :], strict=True)
+    pairs = [(judged_n1 == true_1V, judged_n1 == -true_1V) for judged_n1, true_1V in columns]  # both hold at 1/2
+    if whole:
+        right_nV, opposite_nV = (np.logical_and.reduce(each) for each in zip(*pairs, strict=True))
+        pairs = [(right_nV, opposite_nV)]
+    likelihood_nV: Floats = np.prod([(1 - error) * right + error * opposite for right, opposite in pairs], axis=0)
     return likelihood_nV
 
 

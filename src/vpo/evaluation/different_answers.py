@@ -58,11 +58,18 @@ class DifferentAnswers:
         ranks_n[order_n] = np.arange(len(values_n))
         return ranks_n
 
-    def readings(self, error: float, prior: ScorePrior | None) -> Floats:
+    def readings(self, prior: ScorePrior | None) -> Floats:
         """What the true scores may be, (S, n, D); without errors one reading, the scores."""
-        if not error:
+        if prior is None:
             return self.scores_nD[None]
-        return possible_scores(self.scores_nD, error=error, prior=prior, classes=self.classes_n, size=READINGS)
+        return possible_scores(
+            self.scores_nD,
+            error=prior.error,
+            whole=prior.whole,
+            prior=prior,
+            classes=self.classes_n,
+            size=READINGS,
+        )
 
 
 def different_answers(
@@ -91,8 +98,10 @@ def different_answers(
     )
 
 
-def priors_of(problems: Iterable[DifferentAnswers], error: float) -> dict[tuple[str, ...], ScorePrior]:
-    """Objectives → how common each vector of true scores is, over all problems with these objectives."""
+def priors_of(
+    problems: Iterable[DifferentAnswers], error: float, *, whole: bool = False
+) -> dict[tuple[str, ...], ScorePrior]:
+    """Objectives → how common each vector of true scores is, over all problems with these; empty without errors."""
     if not error:
         return {}
     groups = group_by(problems, lambda each: each.objectives)
@@ -100,6 +109,7 @@ def priors_of(problems: Iterable[DifferentAnswers], error: float) -> dict[tuple[
         names: score_prior(
             np.concatenate([each.scores_nD for each in some]),
             error=error,
+            whole=whole,
             classes=np.concatenate([each.classes_n for each in some]),
         )
         for names, some in groups.items()

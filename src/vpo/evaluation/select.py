@@ -70,7 +70,8 @@ def select(
     config = config or SelectConfig()
     judged = judged or own_scores(answers)
     known = {name: different_answers(name, rows, judged, target) for name, rows in answers.problems.items()}
-    priors = priors_of([each for each in known.values() if each is not None], config.error)
+    scored = [each for each in known.values() if each is not None]
+    priors = priors_of(scored, config.error, whole=config.error_of == "answers")
     normal_form = words if task is None else task.normal_form
     choices = {}
     for name, each in progress(list(known.items()), f"choosing from {answers.evaluation.pool.path}"):
@@ -98,8 +99,8 @@ def _choose(
 
 def _cover(problem: DifferentAnswers, k: int, config: SelectConfig, prior: ScorePrior | None) -> Cover:
     """The answers whose best is good on average over the weightings, or under w*, and over what the scores may be."""
-    readings_SnD = problem.readings(config.error, prior)
-    size = DIRECTIONS_PER_READING if config.error else DEFAULT_SIZE
+    readings_SnD = problem.readings(prior)
+    size = DEFAULT_SIZE if prior is None else DIRECTIONS_PER_READING
     if config.by == "target":
         points_KD: Floats = problem.weights_D[None]
     else:

@@ -6,6 +6,7 @@ from vpo.util.errors import InputError
 from vpo.util.settings import check_settings, setting
 
 WAYS = ("cover", "target", "mbr")
+ERRORS = ("scores", "answers")
 SIMILARITIES = ("exact", "words", "scores")
 
 
@@ -27,6 +28,11 @@ class SelectConfig:
         metavar="E",
         shown="0, scores are right",
     )
+    error_of: str = setting(
+        "scores",
+        "with --error: what is wrong at once: scores, each by itself; answers, all scores of an answer",
+        choices=ERRORS,
+    )
     concentration: float = setting(
         1.0, "α of the Dirichlet distribution of random weightings; 1 is uniform", above=0, metavar="ALPHA"
     )
@@ -47,5 +53,7 @@ class SelectConfig:
             raise InputError(f"error must be 0 or more and below 0.5, not {self.error}")
         if self.error and self.by == "mbr":
             raise InputError(f"error must be 0 with --by mbr, not {self.error}: it is for cover and target")
+        if not self.error and self.error_of != "scores":
+            raise InputError(f"error_of {self.error_of} needs --error")
         if self.by != "mbr" and (self.similarity != "exact" or self.weigh_votes):
             raise InputError("similarity and weigh_votes need --by mbr")
