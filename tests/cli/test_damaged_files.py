@@ -168,8 +168,8 @@ def test_a_damaged_pool_is_named(folder, name, capsys):
         if kind == "empty in a line":  # a file that others write may have empty lines
             continue
         damage(Path(name), damaged)
-        for command in (["measure"], ["compare"], ["diagnose"]):
-            whole = [] if command == ["diagnose"] else ["whole.jsonl"]
+        for command in (["measure"], ["compare"], ["diagnose"], ["select"]):
+            whole = ["whole.jsonl"] if command in (["measure"], ["compare"]) else []
             check(answer([*command, *whole, name], capsys), None, Path(name))
 
 

@@ -86,12 +86,12 @@ def test_one_direction_is_the_best_under_it():
 
 
 def test_uncertain_scores_are_hedged():
-    """Each of the three is right in some readings: the one that is right apart from the first adds more than a copy."""
-    readings = np.zeros((4, 3, 1))
-    readings[:3, 0] = 1  # the best single answer
-    readings[:2, 1] = 1  # often right, but only where the first is
-    readings[3, 2] = 1  # seldom right, and where the first is not
-    cover = greedy_cover(readings, 2)
+    """Each answer is right in some scenarios: the one that is right where the first is not adds most."""
+    scenarios = np.zeros((4, 3, 1))
+    scenarios[:3, 0] = 1  # the best single answer
+    scenarios[:2, 1] = 1  # often right, but only where the first is
+    scenarios[3, 2] = 1  # seldom right, and where the first is not
+    cover = greedy_cover(scenarios, 2)
     assert cover.order.tolist() == [0, 2]
     assert cover.values.tolist() == [0.75, 1.0]
 

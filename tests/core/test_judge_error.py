@@ -1,4 +1,4 @@
-"""Readings of scores that may be wrong: their rates, by Bayes' rule."""
+"""Scenarios of scores that may be wrong: their rates, by Bayes' rule."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from vpo import InputError, greedy_cover
 from vpo.core.judge_error import possible_scores, score_prior
 
 
-def test_without_error_every_reading_is_the_score():
+def test_without_error_every_scenario_is_the_score():
     scores = np.random.default_rng(0).random((5, 3))
     assert (possible_scores(scores, error=0, size=4) == scores).all()
 
@@ -25,17 +25,17 @@ def test_a_score_is_wrong_as_often_as_bayes_rule_says():
 
 
 def test_the_rates_are_right_where_the_model_holds():
-    """True vectors of which gold and diamond exclude each other, flipped: the readings have the true shares."""
+    """True vectors of which gold and diamond exclude each other, flipped: the scenarios have the true shares."""
     rng = np.random.default_rng(1)
     kinds = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 0.75], [0.0, 0.0, 0.0]])
     truth = kinds[rng.choice(3, 3000, p=[0.5, 0.3, 0.2])]
     judged = np.where(rng.random(truth.shape) < 0.2, 1 - truth, truth)
-    readings = possible_scores(judged, error=0.2)
+    scenarios = possible_scores(judged, error=0.2)
     for vector in np.unique(judged, axis=0):
         which = (judged == vector).all(axis=1)
         if which.sum() > 60:
-            assert readings[:, which].mean(axis=(0, 1)) == pytest.approx(truth[which].mean(axis=0), abs=0.15)
-    assert ((readings.mean(axis=0) - truth) ** 2).mean() < 0.5 * ((judged - truth) ** 2).mean()
+            assert scenarios[:, which].mean(axis=(0, 1)) == pytest.approx(truth[which].mean(axis=0), abs=0.15)
+    assert ((scenarios.mean(axis=0) - truth) ** 2).mean() < 0.5 * ((judged - truth) ** 2).mean()
 
 
 def test_classes_of_answers_may_differ():
@@ -51,9 +51,9 @@ def test_classes_of_answers_may_differ():
 def test_all_scores_of_an_answer_may_be_wrong_together():
     """(1, 0) is never mixed up with (0, 0): only with its opposite, which is as common."""
     scores = np.array([[1.0, 0.0]] * 500 + [[0.0, 1.0]] * 500 + [[1.0, 1.0]] * 20)
-    readings = possible_scores(scores, error=0.2, whole=True)
-    assert {tuple(each) for each in readings[:, 0]} == {(1.0, 0.0), (0.0, 1.0)}
-    assert readings[:, 0, 0].mean() == pytest.approx(0.8, abs=0.02)
+    scenarios = possible_scores(scores, error=0.2, whole=True)
+    assert {tuple(each) for each in scenarios[:, 0]} == {(1.0, 0.0), (0.0, 1.0)}
+    assert scenarios[:, 0, 0].mean() == pytest.approx(0.8, abs=0.02)
     assert possible_scores(scores, error=0.2)[:, 0, 0].mean() > 0.9  # two errors at once are rarer
 
 
@@ -63,9 +63,9 @@ def test_scores_that_no_known_vector_explains_stand():
 
 
 def test_graded_scores_flip_to_their_opposite():
-    readings = possible_scores([[0.9], [0.1], [0.2], [0.8]], error=0.3, size=100)
-    assert set(np.round(readings[:, 0, 0], 9)) == {0.9, 0.1}
-    assert set(np.round(readings[:, 2, 0], 9)) == {0.2, 0.8}
+    scenarios = possible_scores([[0.9], [0.1], [0.2], [0.8]], error=0.3, size=100)
+    assert set(np.round(scenarios[:, 0, 0], 9)) == {0.9, 0.1}
+    assert set(np.round(scenarios[:, 2, 0], 9)) == {0.2, 0.8}
 
 
 def test_it_depends_on_the_seed_alone():

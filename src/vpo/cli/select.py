@@ -62,9 +62,7 @@ def add(commands: Commands) -> None:
         metavar="POOL",
         help="a pool with other scores of the same answers: of the same problem, generation and position",
     )
-    judge.add_argument(
-        "--rewards", metavar="FILE.toml", help="score the answers with a rewards file, such as an LLM judge"
-    )
+    judge.add_argument("--rewards", metavar="FILE", help="score the answers with a rewards file, such as an LLM judge")
     files = command.add_argument_group(
         "pool files", "their task, for the questions of --rewards and to compare answers in --by mbr"
     )

@@ -51,7 +51,7 @@ def greedy_cover(
     """Choose k answers whose best is good under every weighting, (n, D) → k indices.
 
     Args:
-        rewards: score vectors of the answers. Where they are uncertain, (S, n, D): S readings of them that are equally
+        rewards: score vectors of the answers. Where they are uncertain, (S, n, D): S scenarios of them that are equally
             likely, such as those of `possible_scores`; the choice is the one that is good on average over both.
         k: how many, 1..n.
         concentration: α of the Dirichlet distribution of weightings, a number or one per objective. 1 is uniform.
@@ -69,8 +69,8 @@ def greedy_cover(
     if not 1 <= as_integer(k, "k") <= answers:
         raise InputError(f"k must lie in 1..{answers}, the number of answers, not {k}")
     points_DK = to_numpy(direction_columns(rewards, concentration, directions))
-    readings_SnD = to_numpy(rewards).astype(np.float64).reshape(-1, *shape(rewards)[-2:])
-    values_nC = np.moveaxis(readings_SnD @ points_DK, 1, 0).reshape(answers, -1)
+    scenarios_SnD = to_numpy(rewards).astype(np.float64).reshape(-1, *shape(rewards)[-2:])
+    values_nC = np.moveaxis(scenarios_SnD @ points_DK, 1, 0).reshape(answers, -1)
     preference_n = None if preference is None else to_numpy(as_array(preference, "preference"))
     if preference_n is not None and preference_n.shape != (answers,):
         raise InputError(f"preference must have shape ({answers},), not {preference_n.shape}")

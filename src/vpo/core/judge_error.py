@@ -6,7 +6,7 @@ before an answer is judged is how common each vector of true scores is. That is 
 themselves, as the shares of a mixture under which they are most likely (the nonparametric maximum likelihood of Kiefer
 and Wolfowitz 1956, by EM): answers that are good at everything may be rare, or two objectives may exclude each other.
 Bayes' rule then says what each vector may truly be. Scores are compared in tenths of their distance from 1/2, so that r
-and 1 − r are opposites; the readings have the scores themselves.
+and 1 − r are opposites; the scenarios have the scores themselves.
 """
 
 from dataclasses import dataclass
@@ -88,8 +88,8 @@ def possible_scores(
         whole: whether all scores of an answer are wrong together; else each by itself.
         prior: how common each true vector is; by default as these scores say, which are few.
         classes: (n,), of the answers, as those of the prior.
-        size: how many readings of the scores.
-        seed: of the order in which the readings of each answer come.
+        size: how many scenarios of the scores.
+        seed: of the order in which the scenarios of each answer come.
     """
     scores_nD = _checked(scores, error)
     classes_n = _classes(classes, len(scores_nD))
@@ -103,17 +103,17 @@ def possible_scores(
         )
     patterns_nD = _patterns(scores_nD)
     joint_nV = _likelihood(patterns_nD, prior.patterns_VD, error, whole) * prior.shares_CV[classes_n]
-    # Stratified: each vector comes in just its share of the readings, in an order of its own for each answer.
+    # Stratified: each vector comes in just its share of the scenarios, in an order of its own for each answer.
     levels_S = (np.arange(as_integer(size, "size", 1)) + 0.5) / size
     rng = np.random.default_rng(seed)
-    readings_SnD = np.repeat(scores_nD[None], size, axis=0)
+    scenarios_SnD = np.repeat(scores_nD[None], size, axis=0)
     for index, joint_V in enumerate(joint_nV):
         if joint_V.sum() > 0:  # else no known vector explains the scores, and they stand
             edges_V = np.cumsum(joint_V / joint_V.sum())
             drawn_S = np.minimum(np.searchsorted(edges_V, rng.permutation(levels_S)), len(edges_V) - 1)
             wrong_SD = prior.patterns_VD[drawn_S] != patterns_nD[index]
-            readings_SnD[:, index] = np.where(wrong_SD, 1 - scores_nD[index], scores_nD[index])
-    return readings_SnD
+            scenarios_SnD[:, index] = np.where(wrong_SD, 1 - scores_nD[index], scores_nD[index])
+    return scenarios_SnD
 
 
 def _checked(scores: ArrayLike, error: float) -> Floats:

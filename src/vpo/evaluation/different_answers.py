@@ -13,7 +13,7 @@ from vpo.evaluation.judged import Judged
 from vpo.util.grouping import group_by
 from vpo.util.row_files import Row
 
-READINGS = 64  # of uncertain scores
+SCENARIOS = 64  # of uncertain scores
 MOST_CLASS = 3  # answers that were sampled 1, 2..3, 4..7 and 8 or more times
 
 
@@ -58,8 +58,8 @@ class DifferentAnswers:
         ranks_n[order_n] = np.arange(len(values_n))
         return ranks_n
 
-    def readings(self, prior: ScorePrior | None) -> Floats:
-        """What the true scores may be, (S, n, D); without errors one reading, the scores."""
+    def scenarios(self, prior: ScorePrior | None) -> Floats:
+        """What the true scores may be, (S, n, D); without errors one scenario, the scores."""
         if prior is None:
             return self.scores_nD[None]
         return possible_scores(
@@ -68,7 +68,7 @@ class DifferentAnswers:
             whole=prior.whole,
             prior=prior,
             classes=self.classes_n,
-            size=READINGS,
+            size=SCENARIOS,
         )
 
 

@@ -12,15 +12,15 @@ from vpo.core.simplex import DEFAULT_SIZE, directions
 from vpo.core.types import Floats
 from vpo.evaluation.answer_rows import AnswerPool, copies, key_of, words
 from vpo.evaluation.consensus import same_form, score_agreement, word_overlap
-from vpo.evaluation.different_answers import READINGS, DifferentAnswers, different_answers, priors_of
+from vpo.evaluation.different_answers import SCENARIOS, DifferentAnswers, different_answers, priors_of
 from vpo.evaluation.judged import Judged, own_scores
 from vpo.evaluation.select_config import SelectConfig
 from vpo.tasks import Task
 from vpo.util.errors import InputError
 from vpo.util.progress import progress
 
-# Directions for each reading of uncertain scores: eight times as many pairs as the fixed set has directions.
-DIRECTIONS_PER_READING = 8 * DEFAULT_SIZE // READINGS
+# Directions for each scenario of uncertain scores: eight times as many pairs as the fixed set has directions.
+DIRECTIONS_PER_SCENARIO = 8 * DEFAULT_SIZE // SCENARIOS
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,14 @@ def _choose(
 
 def _cover(problem: DifferentAnswers, k: int, config: SelectConfig, prior: ScorePrior | None) -> Cover:
     """The answers whose best is good on average over the weightings, or under w*, and over what the scores may be."""
-    readings_SnD = problem.readings(prior)
-    size = DEFAULT_SIZE if prior is None else DIRECTIONS_PER_READING
+    scenarios_SnD = problem.scenarios(prior)
+    size = DEFAULT_SIZE if prior is None else DIRECTIONS_PER_SCENARIO
     if config.by == "target":
         points_KD: Floats = problem.weights_D[None]
     else:
         points_KD = directions(len(problem.objectives), config.concentration, size=size)
-    preference_n = problem.preference(readings_SnD.mean(axis=0) @ problem.weights_D)
-    return greedy_cover(readings_SnD, k, directions=points_KD, preference=preference_n)
+    preference_n = problem.preference(scenarios_SnD.mean(axis=0) @ problem.weights_D)
+    return greedy_cover(scenarios_SnD, k, directions=points_KD, preference=preference_n)
 
 
 def _least_risk(
