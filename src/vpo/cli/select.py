@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     _check_distinct(out, options, answers)
     given = target_of(options)
     target, target_notes = (given, []) if given else shared_target([answers.evaluation])
-    task = _task(options, answers)
+    task = _task(options, config, answers)
     judged = _judged(options, answers, task)
     selection = select(answers, ks[-1], config, target=target, judged=judged, task=task)
     values = selection_values(answers, selection, ks, target=target, concentration=config.concentration)
@@ -140,15 +140,16 @@ def _check_distinct(out: str, options: argparse.Namespace, answers: "AnswerPool"
             raise InputError(f"out must not be a pool that is read, {out}")
 
 
-def _task(options: argparse.Namespace, answers: "AnswerPool") -> "Task[Any] | None":
-    """The task that the options name, else that of the evaluation."""
+def _task(options: argparse.Namespace, config: SelectConfig, answers: "AnswerPool") -> "Task[Any] | None":
+    """The task that the options name, else that of the evaluation; it is made only where it is used."""
     from vpo.evaluation.eval_folder import task_of as task_of_evaluation
 
-    if task_name(options) is not None:
-        return task_of(options)
-    if task_settings(options):
+    named = task_name(options) is not None
+    if task_settings(options) and not named:
         raise InputError("data, format and set are settings of the task of pool files: name it with --task")
-    return task_of_evaluation(answers.evaluation)
+    if options.rewards is None and (config.by, config.similarity) != ("mbr", "exact"):
+        return None  # to make a task may load models
+    return task_of(options) if named else task_of_evaluation(answers.evaluation)
 
 
 def _judged(options: argparse.Namespace, answers: "AnswerPool", task: "Task[Any] | None") -> "Judged | None":

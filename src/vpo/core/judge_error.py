@@ -146,12 +146,16 @@ def _patterns(scores_nD: Floats) -> Floats:
 
 def _likelihood(judged_nD: Floats, true_VD: Floats, error: float, whole: bool) -> Floats:
     """The probability of each judged pattern where each true one holds, (n, V)."""
-    columns = zip(judged_nD.T[:, :, None], true_VD.T[:, None, :], strict=True)
-    pairs = [(judged_n1 == true_1V, judged_n1 == -true_1V) for judged_n1, true_1V in columns]  # both hold at 1/2
     if whole:
-        right_nV, opposite_nV = (np.logical_and.reduce(each) for each in zip(*pairs, strict=True))
-        pairs = [(right_nV, opposite_nV)]
-    likelihood_nV: Floats = np.prod([(1 - error) * right + error * opposite for right, opposite in pairs], axis=0)
+        same_nV = (judged_nD[:, None, :] == true_VD[None, :, :]).all(axis=-1)
+        opposite_nV = (judged_nD[:, None, :] == -true_VD[None, :, :]).all(axis=-1)
+        whole_nV: Floats = (1 - error) * same_nV + error * opposite_nV
+        return whole_nV
+    likelihood_nV: Floats = np.ones((len(judged_nD), len(true_VD)))
+    for judged_n, true_V in zip(judged_nD.T, true_VD.T, strict=True):
+        same_nV = judged_n[:, None] == true_V[None, :]
+        opposite_nV = judged_n[:, None] == -true_V[None, :]  # both hold at 1/2
+        likelihood_nV *= (1 - error) * same_nV + error * opposite_nV
     return likelihood_nV
 
 
