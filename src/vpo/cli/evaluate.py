@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vpo.cli.arguments import (
     Commands,
@@ -16,10 +17,14 @@ from vpo.cli.arguments import (
     task_name,
     task_settings,
 )
-from vpo.cli.fields import add_fields, given_fields
+from vpo.cli.fields import Options, add_fields, given_fields
 from vpo.cli.output import plain, print_warning
 from vpo.evaluation.evaluate import EvalConfig
 from vpo.models.generate import Sampling
+
+if TYPE_CHECKING:
+    from vpo.evaluation.compare import Comparison
+    from vpo.evaluation.scored import ScoreCounts
 
 
 def add(commands: Commands) -> None:
@@ -35,15 +40,7 @@ def add(commands: Commands) -> None:
         "evaluations with `vpo compare`.",
     )
     add_model(command)
-    add_task_option(command)
-    add_task_settings(command)
-    add_fields(command, EvalConfig, ("split", "problems", "pool", "answers", "max_tokens", "prefill"))
-    add_fields(command, Sampling, ("temperature", "top_p", "batch", "seed", "thinking"))
-    add_fields(command, EvalConfig, ("endpoint", "limit", "concurrent"))
-    add_out(command, "folder of the evaluation", shown="the run itself; else runs/TASK-MODEL")
-    command.add_argument(
-        "--overwrite", action="store_true", help="replace the evaluation in that folder, complete or not"
-    )
+    add_sampling(command)
     add_target(command, "as the model was trained; else the task's")
     add_json(command)
     add_examples(
@@ -55,16 +52,27 @@ def add(commands: Commands) -> None:
     command.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Evaluate a model and print the counts and the measures."""
-    from vpo.evaluation.comparison_text import comparison_text
+def add_sampling(options: Options) -> None:
+    """Add the options of how a model is sampled, and into which folder."""
+    add_task_option(options)
+    add_task_settings(options)
+    add_fields(options, EvalConfig, ("split", "problems", "pool", "answers", "max_tokens", "prefill"))
+    add_fields(options, Sampling, ("temperature", "top_p", "batch", "seed", "thinking"))
+    add_fields(options, EvalConfig, ("endpoint", "limit", "concurrent"))
+    add_out(options, "folder of the evaluation", shown="the run itself; else runs/TASK-MODEL")
+    options.add_argument(
+        "--overwrite", action="store_true", help="replace the evaluation in that folder, complete or not"
+    )
+
+
+def sample(options: argparse.Namespace, model: str) -> "tuple[Path, Comparison, ScoreCounts]":
+    """Evaluate a model by the options of `add_sampling` and `add_target`; the folder is returned with the measures."""
     from vpo.evaluation.eval_folder import FACTS, POOL
     from vpo.evaluation.evaluate import evaluate_into
-    from vpo.evaluation.scored import counts_text, unread_text
     from vpo.models.run_folder import is_run
     from vpo.util.outputs import check_folder
 
-    task, model = task_name(options), options.model
+    task = task_name(options)
     config = EvalConfig(
         model=model,
         task=task,
@@ -75,7 +83,16 @@ def run(options: argparse.Namespace) -> int:
     )
     folder = Path(options.out or (model if is_run(model) else f"runs/{_stem(task)}-{_stem(model)}"))
     check_folder(folder, POOL, FACTS)
-    comparison, counts = evaluate_into(folder, config, overwrite=options.overwrite)
+    return folder, *evaluate_into(folder, config, overwrite=options.overwrite)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Evaluate a model and print the counts and the measures."""
+    from vpo.evaluation.comparison_text import comparison_text
+    from vpo.evaluation.eval_folder import FACTS, POOL
+    from vpo.evaluation.scored import counts_text, unread_text
+
+    folder, comparison, counts = sample(options, options.model)
     if options.json:
         print((folder / FACTS).read_text(encoding="utf-8").rstrip())
     else:
