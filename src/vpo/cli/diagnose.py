@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vpo.cli.arguments import POOLS, Commands, add_examples, add_json, add_target, target_of
 from vpo.cli.evaluate import add_sampling, sample
-from vpo.cli.fields import Options, integers, names
+from vpo.cli.fields import READERS, Options, integers, names
 from vpo.cli.output import as_json, plain
 from vpo.cli.ratings import RATINGS, add_ratings, ranges_text, read_pools
 from vpo.evaluation.agreement import SAME
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 GROUP = 8
 METHODS = ("grpo", "max_at_k", "vpo", "vpo_marginal", "vpo_marginal:answers=1:group={}")
-NONE = ["none"]
+NONE = ("none",)
 
 
 def add(commands: Commands) -> None:
@@ -84,7 +84,7 @@ def add(commands: Commands) -> None:
 def _add_prediction(options: Options) -> None:
     options.add_argument(
         "--methods",
-        type=names,
+        type=READERS[tuple[str, ...]],
         metavar="NAME,…",
         help="methods whose gain is predicted, with settings as in `vpo reproduce`, such as max_at_k:group=24; `none` "
         f"predicts nothing (default: {', '.join(METHODS).format('3G')})",
