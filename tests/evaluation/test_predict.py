@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import runpy
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -255,3 +257,39 @@ def test_a_model_is_sampled_and_then_diagnosed(tmp_path, capsys):
     assert data["target"] == {"completion": 0.25, "gold": 0.25, "diamond": 0.25, "avoid_lava": 0.25}
     assert main(["diagnose", folder, "--methods", "grpo", "--json"]) == 0  # the folder of an evaluation
     assert json.loads(capsys.readouterr().out) == data
+
+
+def test_the_benchmark_compares_predicted_with_realised_gains(tmp_path, capsys, monkeypatch):
+    """Two methods on one pool: the results are made so that GRPO gains at k = 1 and loses at k = 5."""
+    cases = [typical(1, 0)] * 6 + [typical(0, 1)] * 2
+    pool_of(tmp_path / "pool.jsonl", [scores for scores, _ in cases], [texts for _, texts in cases])
+    rows = {1: (0.6, 0.7, 0.65, 0.6), 3: (0.8, 0.75, 0.85, 0.8), 5: (0.9, 0.8, 0.95, 0.9)}
+    measures = [
+        {"section": "best@k", "by": "answers", "at": k, "values": [{"mean": value} for value in values]}
+        for k, values in rows.items()
+    ]
+    results = {"names": ["base", "grpo", "max_at_k", "dr_grpo"], "target": None, "measures": measures}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    pair = f"""[[pair]]
+name = "typical"
+pool = "{tmp_path}/pool.jsonl"
+results = ["{tmp_path}/results.json"]
+base = "base"
+methods = {{ grpo = "grpo", max_at_k = "max_at_k", dr_grpo = "dr_grpo" }}
+[[pair]]
+name = "missing"
+pool = "{tmp_path}/none.jsonl"
+"""
+    (tmp_path / "pairs.toml").write_text(pair)
+    arguments = ["--pairs", "pairs.toml", "--out", ".", "--json", "out.json"]
+    script = Path(__file__).parents[2] / "benchmarks" / "predictor.py"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(script), *arguments])
+    runpy.run_path(str(script), run_name="__main__")
+    data = json.loads((tmp_path / "out.json").read_text())
+    realised = {(each["method"], each["k"]): each["realised"] for each in data["points"]}
+    assert realised["grpo", 1] == pytest.approx(0.1)
+    assert realised["max_at_k", 5] == pytest.approx(0.05)
+    assert -1 <= data["rank_correlations"]["typical"]["best@5"] <= 1
+    assert (tmp_path / "predictor.svg").stat().st_size > 1000
+    assert "left out: missing, since" in capsys.readouterr().out
