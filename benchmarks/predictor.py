@@ -162,7 +162,7 @@ def _draw_panel(panel: Any, points: Sequence[Point]) -> None:
         panel.scatter([], [], c=COLOURS[k], marker="s", s=20, label=f"best@{k}")
     panel.set(xlabel="predicted gain over the untrained policy", ylabel="realised gain")
     panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False, fontsize=7, loc="lower right")
+    panel.legend(frameon=False, fontsize=7, loc="upper left")
 
 
 def _path(name: str) -> Path:
