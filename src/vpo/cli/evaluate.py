@@ -47,6 +47,7 @@ def add(commands: Commands) -> None:
         command,
         "vpo eval embedded --task maze                 # before training, into runs/maze-embedded",
         "vpo eval runs/maze-vpo",
+        "vpo eval runs/gsm8k-vpo/best --base models/Qwen2.5-0.5B-Instruct   # a LoRA adapter, and its base model",
         "vpo eval Qwen/Qwen3-1.7B --task gsm8k --data hub --problems 100 --pool 30 --answers 3",
     )
     command.set_defaults(run=run)
@@ -54,12 +55,17 @@ def add(commands: Commands) -> None:
 
 def add_sampling(options: Options) -> None:
     """Add the options of how a model is sampled, and into which folder."""
+    add_fields(options, EvalConfig, ("base",))
     add_task_option(options)
     add_task_settings(options)
     add_fields(options, EvalConfig, ("split", "problems", "pool", "answers", "max_tokens", "prefill"))
     add_fields(options, Sampling, ("temperature", "top_p", "batch", "seed", "thinking"))
     add_fields(options, EvalConfig, ("endpoint", "limit", "concurrent"))
-    add_out(options, "folder of the evaluation", shown="the run itself; else runs/TASK-MODEL")
+    add_out(
+        options,
+        "folder of the evaluation",
+        shown="the run itself; RUN/evaluations/NAME of a model in it; else runs/TASK-MODEL",
+    )
     options.add_argument(
         "--overwrite", action="store_true", help="replace the evaluation in that folder, complete or not"
     )
@@ -69,7 +75,6 @@ def sample(options: argparse.Namespace, model: str) -> "tuple[Path, Comparison, 
     """Evaluate a model by the options of `add_sampling` and `add_target`; the folder is returned with the measures."""
     from vpo.evaluation.eval_folder import FACTS, POOL
     from vpo.evaluation.evaluate import evaluate_into
-    from vpo.models.run_folder import is_run
     from vpo.util.outputs import check_folder
 
     task = task_name(options)
@@ -81,7 +86,7 @@ def sample(options: argparse.Namespace, model: str) -> "tuple[Path, Comparison, 
         sampling=given_fields(options, Sampling),
         **given_fields(options, EvalConfig),
     )
-    folder = Path(options.out or (model if is_run(model) else f"runs/{_stem(task)}-{_stem(model)}"))
+    folder = Path(options.out) if options.out else _default_folder(model, task)
     check_folder(folder, POOL, FACTS)
     return folder, *evaluate_into(folder, config, overwrite=options.overwrite)
 
@@ -101,6 +106,17 @@ def run(options: argparse.Namespace) -> int:
     if warning := unread_text(counts):
         print_warning(warning)
     return 0
+
+
+def _default_folder(model: str, task: str | None) -> Path:
+    """The run itself; for another model in a run, such as its best one or a checkpoint, a folder of the run."""
+    from vpo.models.run_folder import is_run
+
+    if is_run(model):
+        return Path(model)
+    path = Path(model).absolute()
+    run = next((parent for parent in path.parents[:2] if path.is_dir() and is_run(parent)), None)
+    return Path(f"runs/{_stem(task)}-{_stem(model)}") if run is None else run / "evaluations" / path.name
 
 
 def _stem(path: str | None) -> str:

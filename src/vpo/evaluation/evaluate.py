@@ -40,6 +40,9 @@ class EvalConfig:
     """An evaluation of a model on the problems of a task. What is None is as the model was trained."""
 
     model: str  # a run, a folder, a name on the hub, or "embedded"
+    base: str | None = setting(
+        None, "of a LoRA adapter: its base model", metavar="MODEL", shown="where it was when the adapter was trained"
+    )
     task: str | None = None  # its name, or the path of a Python file that defines it
     task_settings: dict[str, Any] = field(default_factory=dict)
     split: str = setting("test", "the split of the problems", metavar="SPLIT")
@@ -115,7 +118,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
         log.check(settings)  # before the model is loaded
     policy: Policy | RemoteModel
     if config.endpoint is None:
-        policy = load(model.path)
+        policy = load(model.path, base=config.base)
     else:
         reached: dict[str, Any] = {"timeout": config.limit, "concurrent": config.concurrent}
         policy = RemoteModel(config.endpoint, served_name(config.model), sampling, **reached)
@@ -124,7 +127,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
         "target": target,
         "target_in_prompt": model.format.target_in_prompt,
     }
-    prompts = _prompts(task, problems, **prompted)
+    prompts = problem_prompts(task, problems, **prompted)
     forced, sampled = None, requested_with(prompts)
     if isinstance(policy, Policy):
         forced = model.forced_tags(policy.tokenizer)
@@ -197,20 +200,30 @@ def evaluate(
         log: what it holds is neither sampled nor scored again; what is new is added to it.
     """
     check_pool_size(pool, answers)
-    generations = [(index, number) for index in range(len(problems)) for number in range(pool // answers)]
-    prompts = _prompts(task, problems, answers=answers, target=target, target_in_prompt=target_in_prompt)
-    completions = _sample(policy, [prompts[index] for index, _ in generations], sampling, forced, log)
+    prompts = problem_prompts(task, problems, answers=answers, target=target, target_in_prompt=target_in_prompt)
+    generations = [prompt for prompt in prompts for _ in range(pool // answers)]
+    completions = _sample(policy, generations, sampling, forced, log)
+    return _score(task, unscored_completions(problems, completions, answers), target, log)
+
+
+def unscored_completions(
+    problems: Sequence[Any], completions: Sequence[Completion], answers: int
+) -> list[UnscoredCompletion]:
+    """Completions of some problems, as many of each, problem by problem, as they are scored."""
     counted = all(each.tokens is not None for each in completions)  # a pool has the tokens of all or of none
-    unscored = [
+    generations = len(completions) // len(problems)
+    return [
         UnscoredCompletion(
-            problems[index], each.text, answers, {"generation": number, **({"tokens": each.tokens} if counted else {})}
+            problems[index // generations],
+            each.text,
+            answers,
+            {"generation": index % generations, **({"tokens": each.tokens} if counted else {})},
         )
-        for (index, number), each in zip(generations, completions, strict=True)
+        for index, each in enumerate(completions)
     ]
-    return _score(task, unscored, target, log)
 
 
-def _prompts(
+def problem_prompts(
     task: Task[Any],
     problems: Sequence[Any],
     *,
@@ -218,6 +231,8 @@ def _prompts(
     target: Mapping[str, float] | None,
     target_in_prompt: bool,
 ) -> list[list[Message]]:
+    """The prompt of each problem; `target_in_prompt` is for a policy that was trained with the target in it."""
+
     def stated(problem: Any) -> list[float] | None:
         return weights_for(target, task.names_of(problem)).tolist() if target_in_prompt else None
 

@@ -82,12 +82,13 @@ def complete_batches(
     *,
     forced: ForcedTags | None = None,
     first: int = 0,
+    every: int = 1,
     quiet: bool = False,
 ) -> Iterator[dict[int, Completion]]:
     """As `complete`, batch by batch: each yields its completions by the index of their prompt.
 
     Each batch has a seed of its own, so its completions do not depend on whether those before it were sampled in the
-    same process. `first` is the number of the first batch to sample, from 0.
+    same process. `first` is the number of the first batch to sample, from 0; then every so many are.
     """
     import torch
 
@@ -98,7 +99,7 @@ def complete_batches(
         _first_token(policy.tokenizer, text, further)
         for text, further in zip(texts, avoided or [""] * len(texts), strict=True)
     ]
-    batches = list(enumerate(_batches(texts, sampling.batch)))[first:]
+    batches = list(enumerate(_batches(texts, sampling.batch)))[first::every]
     for number, batch in batches if quiet else progress(batches, "generating", len(batches)):
         torch.manual_seed(_batch_seed(sampling.seed, number))
         completions: dict[int, Completion] = {}

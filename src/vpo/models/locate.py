@@ -176,7 +176,10 @@ def _in_run(model: str) -> str:
             f"{model}: verl's checkpoints must be merged first: python -m verl.model_merger merge --backend fsdp "
             f"--local_dir {run.checkpoints}/global_step_N/actor --target_dir merged; then give merged"
         )
+    if not run.finished and run.adapter.is_dir():  # the merged model may have been too large to copy
+        return str(run.adapter)
     if not run.finished:
-        raise InputError(f"{model}: this run is not finished; resume it with vpo train --resume {model}")
+        best = f", or give its best model so far, {run.best}" if run.best.is_dir() else ""
+        raise InputError(f"{model}: this run is not finished; resume it with vpo train --resume {model}{best}")
     check_model_files(run.model, needed=("generation_config.json", "tokenizer_config.json", FILE))
     return str(run.model)

@@ -7,6 +7,7 @@ from vpo.util.stored import read_object
 
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.tiktoken")  # a folder with a tokenizer has one of them
+ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 SETTINGS = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json")
 
 
@@ -19,7 +20,7 @@ def check_model_files(folder: Path, *, needed: tuple[str, ...] = ()) -> None:
     """
     if not (folder / "config.json").is_file():
         raise InputError(f"{folder}: this is not the folder of a model: it has no config.json")
-    if not any(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
+    if not has_tokenizer(folder):
         raise InputError(f"{folder}: this folder has no tokenizer, such as tokenizer.json")
     if not any(file for pattern in WEIGHTS for file in folder.glob(pattern)):
         raise InputError(f"{folder}: this folder has no weights, such as model.safetensors")
@@ -31,6 +32,33 @@ def check_model_files(folder: Path, *, needed: tuple[str, ...] = ()) -> None:
             raise InputError(f"{folder / name}: the file is damaged: it holds no settings")
     for path in sorted(folder.glob("*.safetensors")):
         _check_weights(path)
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """Whether a folder has a tokenizer."""
+    return any(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern))
+
+
+def is_adapter(path: str | Path) -> bool:
+    """Whether a folder has a LoRA adapter instead of a whole model."""
+    return (Path(path) / ADAPTER_CONFIG).is_file() and not (Path(path) / "config.json").is_file()
+
+
+def check_adapter_files(folder: Path) -> None:
+    """Refuse a folder of an adapter with a file that is missing, was cut off or is not JSON; names the file."""
+    if not (folder / ADAPTER_WEIGHTS).is_file():
+        raise InputError(f"{folder / ADAPTER_WEIGHTS}: the file is missing from the adapter")
+    if not read_object(folder / ADAPTER_CONFIG):
+        raise InputError(f"{folder / ADAPTER_CONFIG}: the file is damaged: it holds no settings")
+    _check_weights(folder / ADAPTER_WEIGHTS)
+
+
+def check_whole(path: str, what: str) -> None:
+    """Refuse an adapter where only a whole model will do."""
+    if is_adapter(path):
+        raise InputError(
+            f"{what} needs a whole model, and {path} is a LoRA adapter: merge it first, see docs/training.md"
+        )
 
 
 def _check_weights(path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vpo.models.model_files import check_model_files
+from vpo.models.model_files import check_model_files, is_adapter
 from vpo.util.errors import InputError, one_line
 from vpo.util.hub import loading_options
 from vpo.util.progress import waiting
@@ -26,12 +26,13 @@ class Policy:
     tokenizer: Any
 
 
-def load(path: str, *, precision: str | None = None) -> Policy:
-    """Load a policy from a folder or, by its name, from the hub.
+def load(path: str, *, precision: str | None = None, base: str | None = None) -> Policy:
+    """Load a policy from a folder or, by its name, from the hub. A LoRA adapter is merged into its base model.
 
     Args:
         path: the folder or the name.
         precision: of the weights, "float32" or "bfloat16". By default bfloat16 on a GPU; bf16 products crash some CPUs.
+        base: of an adapter: its base model, where it is not where it was when the adapter was trained.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -39,20 +40,26 @@ def load(path: str, *, precision: str | None = None) -> Policy:
 
     logging.disable_progress_bar()
     folder = Path(path)
+    on_gpu = torch.cuda.is_available()
+    precision = precision or ("bfloat16" if on_gpu else "float32")
+    if is_adapter(folder):
+        from vpo.models.adapters import load_adapter  # which loads the base model with this function
+
+        return load_adapter(folder, precision=precision, base=base)
+    if base is not None:
+        raise InputError(f"base is for a LoRA adapter, and {path} is a whole model")
     if folder.exists():
         check_model_files(folder)
     elif path.startswith((".", "/", "~")) or path.count("/") > 1:  # no name on the hub
         raise InputError(f"{path}: no such folder")
     options = loading_options(path)
-    on_gpu = torch.cuda.is_available()
-    precision = precision or ("bfloat16" if on_gpu else "float32")
     try:
         with waiting(f"loading {Path(path).name if Path(path).is_absolute() else path}"):
             model, loading = AutoModelForCausalLM.from_pretrained(
                 path, dtype=getattr(torch, precision), output_loading_info=True, **options
             )
     except Exception as error:  # of the hub, of files, of Rust code that has no type for its errors
-        raise _not_loaded(path, error) from None
+        raise not_loaded(path, error) from None
     if missing := sorted(loading["missing_keys"]):  # transformers initialises them at random
         raise InputError(f"{path}: the model has no weights for {', '.join(missing[:3])}")
     return Policy(path, model.eval().to("cuda" if on_gpu else "cpu"), load_tokenizer(path))
@@ -66,7 +73,7 @@ def load_tokenizer(path: str) -> Any:
     try:
         tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left", **options)
     except Exception as error:  # as for the model
-        raise _not_loaded(path, error) from None
+        raise not_loaded(path, error) from None
     _check_template(tokenizer, path)
     _check_end(tokenizer, path)
     if tokenizer.pad_token is None:
@@ -74,7 +81,8 @@ def load_tokenizer(path: str) -> Any:
     return tokenizer
 
 
-def _not_loaded(path: str, error: Exception) -> InputError:
+def not_loaded(path: str, error: Exception) -> InputError:
+    """An error of another package as one line."""
     return InputError(f"{path}: the model cannot be loaded ({one_line(f'{type(error).__name__}: {error}')})")
 
 

@@ -26,6 +26,16 @@ class RunFolder:
         return self.folder / "model"
 
     @property
+    def adapter(self) -> Path:
+        """The folder of the trained LoRA adapter alone, which `model` has merged into its base model."""
+        return self.folder / "adapter"
+
+    @property
+    def best(self) -> Path:
+        """The folder of the best model so far by the evaluations of the run, a whole model or an adapter."""
+        return self.folder / "best"
+
+    @property
     def checkpoints(self) -> Path:
         """The folder of checkpoints."""
         return self.folder / "checkpoints"

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vpo.models.locate import LocatedModel
-from vpo.models.model_files import check_model_files
+from vpo.models.model_files import check_model_files, check_whole
 from vpo.models.policy import load_tokenizer
 from vpo.util.errors import InputError
 from vpo.util.packages import check_installed
@@ -44,6 +44,7 @@ def serve(located: LocatedModel, name: str, generator: str, host: str, port: int
     package, extra = GENERATORS[generator]
     check_installed(package, f"generator {generator}", extra=extra)
     _check_port(host, port)
+    check_whole(located.path, "vpo serve")
     with tempfile.TemporaryDirectory() as parent:
         _link_with_sampling(Path(located.path), Path(parent) / name)
         for number in (signal.SIGTERM, signal.SIGHUP):

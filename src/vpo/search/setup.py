@@ -8,6 +8,7 @@ from vpo.evaluation.eval_folder import FACTS, read_facts
 from vpo.models.forced_tags import check_thinking, tags_of
 from vpo.models.generate import Sampling
 from vpo.models.locate import LocatedModel, ResolvedModel, locate
+from vpo.models.model_files import check_whole
 from vpo.models.policy import load
 from vpo.models.remote import check_remote, locate_remote, served_name
 from vpo.models.run_folder import is_run
@@ -82,6 +83,7 @@ class SearchSetup:
             name = served_name(config.model)
             return EndpointGenerator(str(config.endpoint), name, self.sampling, timeout=config.limit)
         if config.generator == "vllm":
+            check_whole(self.model.path, "generator vllm")
             opening = tags_of(self.task, self.model.answers)[0][0] if self.model.prefill else ""
             return VllmGenerator(self.model.path, self.sampling, opening)
         policy = load(self.model.path)

@@ -14,6 +14,7 @@ from vpo.engines.verl.compatibility import is_stock
 from vpo.engines.verl.export import TRAIN, Export, write_export
 from vpo.engines.verl.versions import NEEDED, RANGES, check_versions
 from vpo.methods import get as get_method
+from vpo.models.model_files import check_whole
 from vpo.training import runs
 from vpo.training.config import TrainConfig
 from vpo.training.prepare import resolve
@@ -72,6 +73,7 @@ def launch(
     check_versions(_versions(python), python)
     check_engine(config)
     resolved, model = resolve(config)
+    check_whole(model.path, "engine verl")
     config = replace(resolved, micro_batch=config.micro_batch, precision=config.precision)  # verl chooses its own
     method = get_method(config.method, **config.method_settings)
     export = Export(
