@@ -1,7 +1,7 @@
 """`vpo train`: train a policy on a task, in a run folder."""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vpo.cli.arguments import (
     ROWS,
@@ -22,10 +22,13 @@ from vpo.cli.arguments import (
 )
 from vpo.cli.fields import add_fields, given_fields
 from vpo.cli.train_report import report, report_verl
-from vpo.training.config import TrainConfig
+from vpo.training.config import EVAL_SETTINGS, TrainConfig
 from vpo.util import processes
 from vpo.util.errors import InputError
 from vpo.util.row_files import SUFFIXES
+
+if TYPE_CHECKING:
+    from vpo.training.moved import NewPaths
 
 GROUPS = {
     "optimisation and sampling": (
@@ -33,6 +36,7 @@ GROUPS = {
         *("temperature", "top_p", "max_tokens", "prefill", "lora", "seed"),
     ),
     "memory and speed": ("micro_batch", "precision", "generator", "vllm_mode"),
+    "evaluation while training": ("eval_every", *EVAL_SETTINGS),
     "checkpoints and logs": ("save_every", "keep_checkpoints", "rollouts_every", "report_to"),
 }
 
@@ -48,7 +52,12 @@ def add(commands: Commands) -> None:
         "as if it had not been interrupted; on a CPU, bit for bit.",
     )
     add_task(command)
-    command.add_argument("--resume", default=argparse.SUPPRESS, metavar="RUN", help="resume a run, with its settings")
+    command.add_argument(
+        "--resume",
+        default=argparse.SUPPRESS,
+        metavar="RUN",
+        help="resume a run, with its settings; --model, --data and --task-file name what is elsewhere after a move",
+    )
     command.add_argument(
         "--config", metavar="FILE", help="TOML file of settings, see docs/training.md; options override it"
     )
@@ -89,7 +98,9 @@ def add(commands: Commands) -> None:
         "vpo train maze --method vpo_marginal --steps 200 --seed 1 --out runs/mine",
         "vpo train toolrl --model Qwen/Qwen3-1.7B --data rlla_4k/ --lora 16",
         "vpo train chat --model MODEL --prompts prompts.jsonl --rewards rewards.toml",
+        "vpo train gsm8k --model MODEL --data gsm8k/ --lora 16 --eval-every 20 --keep-best best@8",
         "vpo train --resume runs/maze-vpo",
+        "vpo train --resume runs/gsm8k-vpo --model models/Qwen2.5-0.5B-Instruct     # moved to another machine",
     )
     command.set_defaults(run=run)
 
@@ -122,20 +133,34 @@ def _resume(options: argparse.Namespace) -> int:
     from vpo.training.train import resume
 
     folder = options.resume
-    given = [
-        name for name, value in vars(options).items() if name not in ("run", "json", "resume") and value is not None
-    ]
     with processes.together():
-        if given:
-            raise InputError(f"a resumed run keeps its settings: give --resume {folder} without {', '.join(given)}")
+        paths = _new_paths(options)
         run = find(folder)
         engine = run.config().engine
+        if engine == "verl" and paths.named():
+            raise InputError(f"{folder}: a run under verl is resumed where it was, without {', '.join(paths.named())}")
     if engine == "verl":
         processes.check_alone("vpo train --engine verl")
         from vpo.training.verl_launch import relaunch
 
         return report_verl(relaunch(run), json=options.json)
-    return report(resume(folder), json=options.json)
+    return report(resume(folder, paths), json=options.json)
+
+
+def _new_paths(options: argparse.Namespace) -> "NewPaths":
+    """Where the model and the data of a run that was moved are now; nothing else can be given with --resume."""
+    from vpo.training.moved import NewPaths
+
+    files = {**task_settings(options), **_named(options, "prompts", "rewards")}
+    known = ("run", "json", "resume", "model", "task_file", "data", "set", "prompts", "rewards")
+    given = [name for name, value in vars(options).items() if name not in known and value is not None]
+    if given:
+        raise InputError(
+            f"a resumed run keeps its settings: give --resume {options.resume} without {', '.join(given)}; only paths "
+            "that have changed can be given (--model, --data, --task-file)"
+        )
+    paths = {name: str(path) for name, path in files.items()}
+    return NewPaths(getattr(options, "model", None), getattr(options, "task_file", None), paths)
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:

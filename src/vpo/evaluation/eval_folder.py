@@ -78,7 +78,7 @@ def read_evaluation(path: str | Path) -> Evaluation:
         return Evaluation(read_pool(path), {})
     if not path.is_dir():
         raise InputError(f"no such run, folder or pool: {path}")
-    if is_run(path) and not RunFolder(path).finished:
+    if is_run(path) and not RunFolder(path).trained:
         raise InputError(
             f"{path}: the run is not finished: follow it with `vpo watch {path}`, or resume it with "
             f"`vpo train --resume {path}`"

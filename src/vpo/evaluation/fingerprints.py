@@ -4,6 +4,8 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +34,29 @@ def requested_with(prompts: Sequence[Sequence[Message]]) -> dict[str, str]:
 
 def scored_with(task: str, problems: Sequence[Any]) -> dict[str, str]:
     """Of problems, and of the file that defines their task where it is one of the user's."""
-    fields = [asdict(problem) if is_dataclass(problem) else problem.id for problem in problems]  # type: ignore[arg-type]
-    try:
-        hashes = {"problems": _hash(fields)}
-    except TypeError:  # fields that are not plain data
-        hashes = {"problems": _hash([problem.id for problem in problems])}
+    hashes = {"problems": problems_hash(problems)}
     if task.endswith(".py"):
         hashes["task_file"] = hashlib.sha256(Path(task).read_bytes()).hexdigest()
     return hashes
 
 
+def problems_hash(problems: Sequence[Any]) -> str:
+    """Of all that is known of some problems; of their ids where their fields are not plain data."""
+    fields = [asdict(problem) if is_dataclass(problem) else problem.id for problem in problems]  # type: ignore[arg-type]
+    try:
+        return _hash(fields)
+    except TypeError:
+        return _hash([problem.id for problem in problems])
+
+
 def _hash(data: Any) -> str:
-    return hashlib.sha256(json.dumps(data, sort_keys=True, default=_sorted).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(data, sort_keys=True, default=_plain).encode()).hexdigest()
 
 
-def _sorted(value: Any) -> list[Any]:
-    """A set as a list; sets have another order in every process."""
+def _plain(value: Any) -> list[Any] | str:
+    """A set as a list, since sets have another order in every process, and an exact number as text."""
     if isinstance(value, set | frozenset):
         return sorted(value, key=repr)
+    if isinstance(value, Fraction | Decimal):
+        return str(value)
     raise TypeError

@@ -98,6 +98,7 @@ def load_adapter(folder: Path, *, precision: str, base: str | None = None) -> Po
     except Exception as error:  # of files, of Rust code that has no type for its errors, of layers that differ
         raise not_loaded(str(folder), error) from None
     tokenizer = load_tokenizer(str(folder)) if has_tokenizer(folder) else policy.tokenizer
+    model.requires_grad_(True)  # peft froze the base model
     return Policy(str(folder), model.eval().to(getattr(torch, precision)), tokenizer)
 
 

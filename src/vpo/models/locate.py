@@ -176,7 +176,7 @@ def _in_run(model: str) -> str:
             f"{model}: verl's checkpoints must be merged first: python -m verl.model_merger merge --backend fsdp "
             f"--local_dir {run.checkpoints}/global_step_N/actor --target_dir merged; then give merged"
         )
-    if not run.finished and run.adapter.is_dir():  # the merged model may have been too large to copy
+    if run.trained and not run.finished:  # the merged model may have been too large to copy
         return str(run.adapter)
     if not run.finished:
         best = f", or give its best model so far, {run.best}" if run.best.is_dir() else ""

@@ -45,6 +45,11 @@ class RunFolder:
         """Whether all steps are done: the model is saved last."""
         return self.model.is_dir()
 
+    @property
+    def trained(self) -> bool:
+        """Whether all steps are done: with an adapter, the whole model may have been left behind."""
+        return self.finished or self.adapter.is_dir()
+
     def settings(self) -> dict[str, Any]:
         """The contents of `config.toml`; raises where its end is missing."""
         path = self.folder / CONFIG

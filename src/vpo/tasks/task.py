@@ -62,6 +62,7 @@ class Task(ABC, Generic[P]):
             own, which `single` asks for, unless the question does.
         single: how a prompt asks for a single answer in the task's own form.
         files: settings that are files or folders.
+        validation: the split of problems to choose settings and checkpoints on; None where there is none.
         form: of several answers; ``get(task, format=NAME)`` chooses another.
     """
 
@@ -74,6 +75,7 @@ class Task(ABC, Generic[P]):
     wraps_single: ClassVar[bool] = True
     single: ClassVar[str] = ""
     files: ClassVar[tuple[str, ...]] = ("data",)
+    validation: ClassVar[str | None] = None
     form: Form = TAGS
 
     # To implement

@@ -34,8 +34,8 @@ print(tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_t
 """
 
 
-def write_card(folder: Path, config: TrainConfig, prompt_format: PromptFormat) -> None:
-    """Write the model card as README.md."""
+def write_card(folder: Path, config: TrainConfig, prompt_format: PromptFormat, steps: int) -> None:
+    """Write the model card of a model after some steps as README.md."""
     assert config.max_tokens is not None
     opening = (
         tags_of(get(config.task, **config.task_settings), prompt_format.answers)[0][0] if prompt_format.prefill else ""
@@ -43,7 +43,7 @@ def write_card(folder: Path, config: TrainConfig, prompt_format: PromptFormat) -
     text = CARD.format(
         task=config.task,
         method=config.method,
-        steps=config.steps,
+        steps=steps,
         model=config.model,
         answers="1 answer" if prompt_format.answers == 1 else f"{prompt_format.answers} answers",
         folder="path/to/model",

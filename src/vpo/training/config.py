@@ -30,6 +30,8 @@ VLLM_MODES = ("colocate", "server")
 PRECISIONS = ("auto", "float32", "mixed", "bfloat16")
 TRACKERS = ("tensorboard", "wandb", "trackio")
 ENGINES = ("trl", "verl")
+# What says how `eval_every` evaluates.
+EVAL_SETTINGS = ("eval_split", "eval_problems", "eval_pool", "eval_temperature", "keep_best")
 FORMER_NAMES = {"prompts": "prompts_per_step", "tokens_per_answer": "max_tokens"}  # in config.toml of earlier runs
 
 
@@ -100,6 +102,33 @@ class TrainConfig:
     keep_checkpoints: int = setting(2, "how many of the newest checkpoints are kept", least=1)
     rollouts_every: int = setting(10, "steps between the rollouts that are written to the run folder", least=1)
     report_to: list[str] = setting(list, "trackers: tensorboard, wandb, trackio", metavar="NAME,…", choices=TRACKERS)
+    eval_every: int | None = setting(
+        None, "steps between evaluations on held-out problems; the start and the end are evaluated too", least=1
+    )
+    eval_split: str | None = setting(
+        None,
+        "the split of the held-out problems; of the split that is trained on, they are left out of training",
+        metavar="SPLIT",
+        shown="validation, where the task has it; else that of the training problems",
+    )
+    eval_problems: int | None = setting(
+        None,
+        "how many problems are held out",
+        shown="100, or as many as there are; of training problems at most a fifth",
+        least=1,
+    )
+    eval_pool: int | None = setting(
+        None, "answers sampled for each held-out problem, a multiple of M", shown="the first from 8 on", least=1
+    )
+    eval_temperature: float | None = setting(
+        None, "sampling temperature of evaluations", metavar="T", shown="0.7, as in vpo eval", least=0
+    )
+    keep_best: str | None = setting(
+        None,
+        "what the best model is kept by, in RUN/best: best@K, pass@K, set, set_reward or first; or none",
+        metavar="MEASURE",
+        shown="best@8",
+    )
     target: dict[str, float] | None = None
     task_settings: dict[str, Any] = field(default_factory=dict)
     method_settings: dict[str, Any] = field(default_factory=dict)
@@ -113,6 +142,10 @@ class TrainConfig:
         check_settings(self)
         if self.vllm_mode is not None and self.generator != "vllm":
             raise InputError(f"vllm_mode needs generator vllm, not {self.generator}")
+        if self.eval_every is None:
+            for name in EVAL_SETTINGS:
+                if getattr(self, name) is not None:
+                    raise InputError(f"{name} needs eval_every: without it nothing is evaluated")
         if self.micro_batch is not None and self.rollouts % self.micro_batch:
             raise InputError(
                 f"micro_batch must divide the {self.rollouts} rollouts of a step, prompts_per_step × group, and "

@@ -32,7 +32,10 @@ def precision(setting: str, *, small: bool, lora: bool) -> str:
 def check_disk(folder: Path, config: TrainConfig, parameters: int) -> None:
     """Raise where checkpoints and model do not fit on the disk: weights, and two moments of each that is trained."""
     weights = 4 * parameters
-    needed = weights + (config.keep_checkpoints + 1) * (0 if config.lora else 3 * weights)
+    best = config.eval_every is not None and config.keep_best != "none"
+    # A checkpoint may refer to a best model of its own.
+    checkpoint = 0 if config.lora else (4 if best else 3) * weights
+    needed = weights + (config.keep_checkpoints + 1) * checkpoint
     free = free_bytes(folder)
     if free < needed:
         raise InputError(

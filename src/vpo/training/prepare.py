@@ -12,6 +12,8 @@ from vpo.models.policy import Policy, load
 from vpo.models.prompt_format import PromptFormat
 from vpo.tasks import Task
 from vpo.training.config import TrainConfig
+from vpo.training.evaluating import eval_settings
+from vpo.training.held_out import RunProblems, run_problems
 from vpo.training.machine import precision
 from vpo.util import processes
 from vpo.util.errors import InputError
@@ -32,6 +34,8 @@ class PreparedRun:
         reward: the reward function of the trainer.
         format: the prompt format that the trained model will have.
         forced: the tags that are forced into completions; None without prefill.
+        problems: to train on, and held out.
+        weights: a hash of those that the run starts from.
     """
 
     config: TrainConfig
@@ -40,19 +44,34 @@ class PreparedRun:
     reward: "RewardFunction"
     format: PromptFormat
     forced: ForcedTags | None
+    problems: RunProblems
+    weights: str
+
+    @property
+    def weights_precision(self) -> str:
+        """The precision that the weights are loaded in."""
+        return weights_precision(self.config)
+
+
+def weights_precision(config: TrainConfig) -> str:
+    """The precision that the weights of a run are loaded in."""
+    return "bfloat16" if config.precision == "bfloat16" else "float32"
 
 
 def prepare(config: TrainConfig) -> PreparedRun:
     """Load and check everything that a run needs, the cheap checks first."""
     from vpo.engines.reward import reward_function
+    from vpo.rewards.scoring_model import weights_hash
 
     config, model = resolve(config)
     task = model.task
     for tracker in config.report_to:
         check_installed(tracker, f"report_to {tracker!r}", extra=None)
     task.probe()
-    problems = task.problems(config.split, count=config.problems)
-    task.prepare(problems)
+    divided = run_problems(task, config)
+    problems = divided.trained
+    config = replace(config, eval_problems=len(divided.held_out) or None)
+    task.prepare([*problems, *divided.held_out])
     method = get_method(config.method, **config.method_settings)
     target = None if config.target is None else weights_for(config.target, task.names).tolist()
     reward = reward_function(task, method, problems=problems, target=target, group=config.group, seed=config.seed)
@@ -62,8 +81,9 @@ def prepare(config: TrainConfig) -> PreparedRun:
         target_in_prompt=method.target_in_prompt,
         prefill=model.prefill,
     )
-    policy = load(model.path, precision="bfloat16" if config.precision == "bfloat16" else "float32")
-    return PreparedRun(config, task, policy, reward, prompt_format, model.forced_tags(policy.tokenizer))
+    policy = load(model.path, precision=weights_precision(config))
+    forced, weights = model.forced_tags(policy.tokenizer), weights_hash(policy.model)
+    return PreparedRun(config, task, policy, reward, prompt_format, forced, divided, weights)
 
 
 def resolve(config: TrainConfig) -> tuple[TrainConfig, ResolvedModel]:
@@ -92,6 +112,7 @@ def resolve(config: TrainConfig) -> tuple[TrainConfig, ResolvedModel]:
         "micro_batch": config.micro_batch or _micro_batch(config, small=small),
         "precision": precision(config.precision, small=small, lora=bool(config.lora)),
         "target": scaled(config.target) if config.target else model.task.target,
+        **eval_settings(config, model.task, method.answers),
     }
     return replace(config, **chosen), model
 

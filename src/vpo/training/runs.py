@@ -5,15 +5,18 @@
 ``run.json``           the command, the versions and the device; times of start, resumes and end
 ``metrics.jsonl``      a line per step: each objective, set reward, diversity, loss, …
 ``rollouts.jsonl``     a line per sampled rollout: prompt, completion, answers, their vectors, its reward
+``evaluations.jsonl``  with ``eval_every``: a line per evaluation on held-out problems
+``best/``              the best model by these so far; of a LoRA run, the adapter
 ``checkpoints/``       ``checkpoint-N`` after N steps; ``complete``, written last, has size and hash of each other file
 ``tensorboard/``       event files, with ``--report-to tensorboard``
 ``model/``             the trained model in Hugging Face's format, with its prompt format in ``vpo.json``
+``adapter/``           of a LoRA run, the trained adapter alone
 ``eval.json``          the results of ``vpo eval``
 ``pool.parquet``       the answers that it sampled
 ``eval.partial/``      what it has sampled and scored so far, while it runs
 =====================  ===============================================================================================
 
-A run is finished when ``model/`` exists. Files and folders appear complete or not at all, except for the two logs: they
+A run is finished when ``model/`` exists. Files and folders appear complete or not at all, except for the logs: they
 grow by complete lines, and ``--resume`` truncates them to the step of its checkpoint. One process at a time trains a
 run: it locks ``.lock``.
 """
@@ -70,6 +73,11 @@ class Run(RunFolder):
         """The log of sampled rollouts."""
         return self.folder / "rollouts.jsonl"
 
+    @property
+    def evaluations(self) -> Path:
+        """The log of evaluations on held-out problems."""
+        return self.folder / "evaluations.jsonl"
+
     def config(self) -> TrainConfig:
         """The settings of the run."""
         path = self.folder / CONFIG
@@ -106,7 +114,7 @@ class Run(RunFolder):
 
     def latest_checkpoint(self) -> tuple[int, Path] | None:
         """The newest complete checkpoint and its step; `resume_point` checks its files too."""
-        return max(self._complete_checkpoints(), default=None)
+        return max(self.complete_checkpoints(), default=None)
 
     def resume_point(self) -> ResumePoint:
         """The newest checkpoint of which every file is as it was written. It reads those that it checks completely.
@@ -120,7 +128,7 @@ class Run(RunFolder):
                 changed = [name for name in expected if _changed(self.folder / name, expected[name])]
                 return ResumePoint(step, path, damaged, tuple(changed))
             damaged[path.name] = damage
-        if completed := self._complete_checkpoints():
+        if completed := self.complete_checkpoints():
             texts = "; ".join(f"{path.name}: {damaged[path.name]}" for _, path in sorted(completed))
             raise InputError(
                 f"{self.folder}: no whole checkpoint is left ({texts}): restore the files, or start again from step 0 "
@@ -130,18 +138,24 @@ class Run(RunFolder):
 
     def complete_checkpoint(self, step: int, keep: int) -> None:
         """Mark the checkpoint of a step as complete, then remove all but the newest `keep`."""
-        beside = [path for path in (self.folder / CONFIG, self.metrics, self.rollouts) if path.is_file()]
+        logs = (self.metrics, self.rollouts, self.evaluations)
+        beside = [path for path in (self.folder / CONFIG, *logs) if path.is_file()]
         for path in beside:
             sync(path)
         facts = {"step": step, "run": {path.name: size_and_hash(path) for path in beside}}
         write_manifest(self.checkpoint(step), COMPLETE, facts)
-        for _, path in sorted(self._complete_checkpoints())[:-keep]:
+        for _, path in sorted(self.complete_checkpoints())[:-keep]:
             _remove_checkpoint(path)
 
     def rewind(self, step: int) -> None:
         """Remove what came after a step: lines of the logs, newer and incomplete checkpoints, temporary files."""
-        for log, reached in ((self.metrics, step), (self.rollouts, min(step, 1))):  # rollouts are not of every step
-            kept = [(line, row["step"]) for line, row in log_lines(log, STEP) if row["step"] <= step]
+        # Rollouts are not of every step. The start is evaluated again where the run begins again.
+        for log, last, reached in (
+            (self.metrics, step, step),
+            (self.rollouts, step, min(step, 1)),
+            (self.evaluations, step or -1, 0),
+        ):
+            kept = [(line, row["step"]) for line, row in log_lines(log, STEP) if row["step"] <= last]
             if log.is_file():
                 write_text(log, "".join(f"{line}\n" for line, _ in kept))
             if max((number for _, number in kept), default=0) < reached:
@@ -150,11 +164,12 @@ class Run(RunFolder):
                     "incomplete, and the training is not affected",
                     stacklevel=2,
                 )
-        complete = {path for _, path in self._complete_checkpoints()}
+        complete = {path for _, path in self.complete_checkpoints()}
         for number, path in self._checkpoints():
             if number > step or path not in complete:
                 _remove_checkpoint(path)
-        for name in (NOTES, self.metrics.name, self.rollouts.name, self.model.name):
+        written = (self.metrics, self.rollouts, self.evaluations, self.model, self.adapter)
+        for name in (NOTES, *(path.name for path in written)):
             for path in self.folder.glob(f".{name}.*"):  # temporary files of `replacing` and `new_folder`
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -162,7 +177,8 @@ class Run(RunFolder):
         matches = [(CHECKPOINT.fullmatch(path.name), path) for path in self.checkpoints.glob("checkpoint-*")]
         return [(int(match[1]), path) for match, path in matches if match and path.is_dir()]
 
-    def _complete_checkpoints(self) -> list[tuple[int, Path]]:
+    def complete_checkpoints(self) -> list[tuple[int, Path]]:
+        """The complete checkpoints with their steps."""
         return [(step, path) for step, path in self._checkpoints() if (path / COMPLETE).exists()]
 
 

@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from vpo.models.run_folder import CONFIG
 from vpo.tasks import Task
 from vpo.tasks.task import scoring_note
-from vpo.training import runs
-from vpo.training.card import write_card
+from vpo.training import best, runs
 from vpo.training.config import TrainConfig
 from vpo.training.machine import check_disk, device, versions
+from vpo.training.moved import NOT_MOVED, NewPaths, check_origin, origin, relocated
 from vpo.training.prepare import PreparedRun, prepare
 from vpo.training.runs import ResumePoint, Run
+from vpo.training.saving import base_model, save_merged, save_trained
 from vpo.util import processes
 from vpo.util.errors import InputError
-from vpo.util.files import DiskFullError, disk_full, new_folder
+from vpo.util.files import DiskFullError, disk_full
 from vpo.util.processes import OtherProcessError, from_main, is_main, together
 from vpo.util.records import command_line, first_difference, now
 from vpo.util.signals import handling
 
 if TYPE_CHECKING:
-    from trl import GRPOConfig, GRPOTrainer
+    from trl import GRPOConfig
 
     from vpo.training.run_callback import RunCallback
 
@@ -66,18 +67,25 @@ def train(config: TrainConfig, folder: str | Path) -> TrainResult:
         raise
 
 
-def resume(folder: str | Path) -> TrainResult:
-    """Resume a run from its newest whole checkpoint, or from the start where none was completed."""
+def resume(folder: str | Path, paths: NewPaths = NOT_MOVED) -> TrainResult:
+    """Resume a run from its newest whole checkpoint, or from the start where none was completed.
+
+    Args:
+        folder: of the run.
+        paths: where its model and its data are now, if the run was moved.
+    """
     with together():
         run = runs.find(folder)
-        config = run.config()
+        steps = run.config().steps
     if from_main(run.finished):
-        return TrainResult(run, config.steps, finished=True)
+        return TrainResult(run, steps, finished=True)
     with together():
         _check_processes(run)
+        config, moved = relocated(run, paths)
         prepared = prepare(config)
+        check_origin(run, prepared, moved)
         _check_scoring(run, prepared.task)
-    return _train_locked(run, prepared)
+    return _train_locked(run, prepared, moved)
 
 
 def _check_processes(run: Run) -> None:
@@ -101,7 +109,7 @@ def _check_scoring(run: Run, task: Task[Any]) -> None:
         )
 
 
-def _train_locked(run: Run, prepared: PreparedRun) -> TrainResult:
+def _train_locked(run: Run, prepared: PreparedRun, moved: Mapping[str, str] = NOT_MOVED.files) -> TrainResult:
     """Train from the newest whole checkpoint to the last step, or until a signal; only one process at a time can."""
     command = _resume_command(run)
     with ExitStack() as locks, disk_full(run.folder, hint=f"free some space, then resume with {command}"):
@@ -110,8 +118,11 @@ def _train_locked(run: Run, prepared: PreparedRun) -> TrainResult:
                 locks.enter_context(run.lock())
         if from_main(run.finished):  # by the process that had the lock before
             return TrainResult(run, prepared.config.steps, finished=True)
+        if from_main(run.adapter.is_dir()):
+            save_merged(run, prepared)
+            return TrainResult(run, prepared.config.steps, finished=True)
         try:
-            steps = _train_steps(run, prepared)
+            steps = _train_steps(run, prepared, moved)
         except KeyboardInterrupt:
             if is_main():
                 print(f"\nvpo: continue with: {command}", file=sys.stderr)
@@ -119,25 +130,28 @@ def _train_locked(run: Run, prepared: PreparedRun) -> TrainResult:
     return TrainResult(run, steps, finished=steps == prepared.config.steps)
 
 
-def _train_steps(run: Run, prepared: PreparedRun) -> int:
+def _train_steps(run: Run, prepared: PreparedRun, moved: Mapping[str, str]) -> int:
     """Train, and save the model after the last step; the number of steps that are done."""
     from vpo.models.gradients import FiniteSteps, without_cudnn_attention
     from vpo.training.run_callback import RunCallback
+    from vpo.training.run_evaluations import add_evaluations
     from vpo.training.trl_trainer import build_trainer
 
     config = prepared.config
     point = _resume_point(run)
     with together():
         if is_main():
-            _note_start(run, point, prepared.task)
+            _note_start(run, point, prepared, moved)
     args = _trainer_config(prepared, run)
     callback = RunCallback(run, config, prepared.format, prepared.reward, args.num_iterations)
-    if point.checkpoint:
-        callback.restore(point.checkpoint)
+    callback.base = base_model(prepared)
     reward = prepared.reward.observed_by(callback.write_rollouts).stopped_by(callback.stall)
     callbacks = [callback, FiniteSteps(), *_tensorboard(run, config)]
     with together(), _refused_settings(callback):
         trainer = build_trainer(config, reward, prepared.policy, args, callbacks, prepared.forced)
+        add_evaluations(callback, prepared, trainer)
+    if point.checkpoint:
+        callback.restore(point.checkpoint)
     with (
         _stopped_by_signals(callback),
         _refused_settings(callback),
@@ -150,7 +164,9 @@ def _train_steps(run: Run, prepared: PreparedRun) -> int:
         _end_stalled(run, callback.stalled)
     if steps == config.steps:
         _warn_unknown(reward.alarms.unknown_batches)
-        _save(run, prepared, trainer)
+        save_trained(run, prepared, trainer)
+        if is_main():
+            best.prune(run)
     return steps
 
 
@@ -200,29 +216,16 @@ def _resume_point(run: Run) -> ResumePoint:
     return point
 
 
-def _note_start(run: Run, point: ResumePoint, task: Task[Any]) -> None:
+def _note_start(run: Run, point: ResumePoint, prepared: PreparedRun, moved: Mapping[str, str]) -> None:
     """Remove what came after the step from which the run continues, and note the start or resume in `run.json`."""
     run.rewind(point.step)
+    best.rewind(run, point.checkpoint)
     facts = {"command": command_line(), "began": now(), "versions": versions(), "device": device()}
-    damaged = {"damaged": point.damaged} if point.damaged else {}
-    run.note_start({**facts, "processes": processes.count(), **scoring_note(task), **damaged})
-
-
-def _save(run: Run, prepared: PreparedRun, trainer: "GRPOTrainer") -> None:
-    """Write the trained model, which makes the run finished."""
-    from vpo.training.trl_trainer import full_weights
-
-    weights = full_weights(trainer)
-    with together():
-        if not is_main():
-            return
-        with new_folder(run.model) as folder:
-            model = trainer.accelerator.unwrap_model(trainer.model)
-            (model.merge_and_unload() if prepared.config.lora else model).save_pretrained(folder, state_dict=weights)
-            prepared.policy.tokenizer.save_pretrained(folder)
-            prepared.format.save(folder)
-            write_card(folder, prepared.config, prepared.format)
-        run.note({"ended": now()})
+    further = {"damaged": point.damaged, "moved": dict(moved)}
+    if not run.notes():
+        further["origin"] = origin(run, prepared)
+    noted = {name: value for name, value in further.items() if value}
+    run.note_start({**facts, "processes": processes.count(), **scoring_note(prepared.task), **noted})
 
 
 def _tensorboard(run: Run, config: TrainConfig) -> list[Any]:

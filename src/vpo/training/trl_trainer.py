@@ -45,7 +45,13 @@ FIXED = {
     "the run orders its prompts itself": ("shuffle_dataset", "data_seed", "num_train_epochs"),
     "a step is one batch of rollouts": ("steps_per_generation", "generation_batch_size"),
     "a resumed run would have another result": ("save_only_model", "ignore_data_skip", "sync_ref_model"),
-    "vpo eval evaluates": ("do_eval", "eval_strategy", "eval_steps", "eval_on_start", "load_best_model_at_end"),
+    "the run has eval_every": (
+        "do_eval",
+        "eval_strategy",
+        "eval_steps",
+        "eval_on_start",
+        "load_best_model_at_end",
+    ),
 }
 # Above so many parameters activations are recomputed in the backward pass, to save memory.
 CHECKPOINTED = 100_000_000
@@ -154,12 +160,12 @@ def build_trainer(
         peft_config=_adapter(config.lora),
     )
     trainer.remove_callback(PrinterCallback)
-    if config.lora and _sharded(trainer):
+    if config.lora and is_sharded(trainer):
         raise InputError(
             "lora cannot be merged into weights that are sharded over processes: set lora to 0, or use neither FSDP "
             "nor ZeRO-3"
         )
-    if not _sharded(trainer):
+    if not is_sharded(trainer):
         share_prompts(policy.model, trainer.accelerator.autocast)
     if forced:
         trainer.force_tags(policy.model, forced)
@@ -186,13 +192,13 @@ def full_weights(trainer: "GRPOTrainer") -> dict[str, Any] | None:
 
     All processes must call it.
     """
-    if not _sharded(trainer):
+    if not is_sharded(trainer):
         return None
     weights: dict[str, Any] = trainer.accelerator.get_state_dict(trainer.model_wrapped)
     return weights
 
 
-def _sharded(trainer: "GRPOTrainer") -> bool:
+def is_sharded(trainer: "GRPOTrainer") -> bool:
     """Whether each process has only a part of the weights, under FSDP or ZeRO-3."""
     zero = trainer.accelerator.state.deepspeed_plugin
     return bool(trainer.is_fsdp_enabled) or (zero is not None and zero.zero_stage == 3)

@@ -40,6 +40,7 @@ NOT_IN_VERL = {
     "generator": f"verl generates with {ROLLOUT}.name",
     "precision": f"verl has {ACTOR}.fsdp_config.dtype and others",
     "rollouts_every": "verl has trainer.rollout_data_dir",
+    "eval_every": "verl validates with trainer.test_freq, data.val_files and actor_rollout_ref.rollout.val_kwargs",
 }
 SCHEDULES = {"constant_with_warmup": "constant", "constant": "constant", "cosine": "cosine"}
 LONGEST_PROMPT = 2048  # tokens; verl skips problems with longer prompts

@@ -55,6 +55,7 @@ class MazeTask(Task[Maze]):
         Objective("avoid_lava", "1 less the share of the lava tiles stepped on"),
     )
     weights: ClassVar[Vector] = (0.25, 0.25, 0.25, 0.25)
+    validation: ClassVar[str | None] = "validation"
     example: ClassVar[Example | None] = Example("another maze", ("UURRRRDDRR", "RRRRUURRDD", "URURRDRRRD"))
 
     def __init__(self, *, size: int = 9, compact: bool = False) -> None:
