@@ -115,6 +115,26 @@ def test_of_a_huge_log_only_the_end_is_read(tmp_path, monkeypatch):
     assert list(log.read()[1]) == [{"step": 10_000}]
 
 
+def test_evaluations_on_held_out_problems_are_shown_with_the_best(folder):
+    settings = (folder / "config.toml").read_text()
+    (folder / "config.toml").write_text(f'keep_best = "best@8"\n{settings}')
+    append(folder / "metrics.jsonl", step(1), step(2))
+    watch = RunWatch(folder)
+    assert watch.state()["best"] is None
+    rows = [{"step": 0, "best@1": 0.25, "best@8": 0.5, "set": 0.375, "set_reward": 0.5, "first": 0.25}]
+    rows += [{"step": 2, "best@1": 0.5, "best@8": 0.75, "parse_rate": 1.0, "read_rate": 1.0, "seconds": 9}]
+    append(folder / "evaluations.jsonl", *rows, {"step": 4, "best@8": 0.75})
+    state = watch.state()
+    assert state["best"] == {"measure": "best@8", "value": 0.75, "step": 2}
+    assert curve(state, "held-out best@k") == {
+        "best@1": ([0, 2], [0.25, 0.5]),
+        "best@8": ([0, 2, 4], [0.5, 0.75, 0.75]),
+    }
+    assert curve(state, "held-out, one completion")["set"] == ([0], [0.375])
+    assert curve(state, "held-out answers in form, and read") == {"in form": ([2], [1]), "read": ([2], [1])}
+    assert "held-out best@k" in page(state, live=False)
+
+
 def test_damaged_lines_are_skipped_and_counted(folder):
     (folder / "metrics.jsonl").write_bytes(
         b'{"step": 1, "loss": 1}\n{"step"\n[1]\n\n{"loss": 2}\n\xff\xfe\n{"step": 2, "loss": NaN, "reward": "x"}\n'

@@ -28,7 +28,8 @@ function show() {
   if (state.seconds_left !== null) cards.push(["time left, about", duration(state.seconds_left), ""]);
   if (state.seconds_per_step !== null) cards.push(["a step", duration(state.seconds_per_step), ""]);
   if (state.tokens_per_second !== null) cards.push(["tokens/s", short(state.tokens_per_second), ""]);
-  for (const line of state.panels.flatMap((panel) => panel.lines))
+  if (state.best !== null) cards.push([`held-out ${state.best.measure}, best`, short(state.best.value), ` at step ${state.best.step}`]);
+  for (const line of state.panels.filter((panel) => !panel.title.startsWith("held-out")).flatMap((panel) => panel.lines))
     if (["reward", "set reward", "read"].includes(line.name)) cards.push([line.name, short(line.y.at(-1)), ""]);
   byId("cards").replaceChildren(...cards.map(([name, value, more]) => {
     const card = element("div", { class: "card" }, element("span", {}, name), element("b", {}, value), element("small", {}, more));

@@ -14,7 +14,7 @@ from typing import Any
 
 from vpo.models.run_folder import CONFIG, METRICS, RunFolder
 from vpo.report.embedding import assets, script_json
-from vpo.report.watch_curves import StepTable, number
+from vpo.report.watch_curves import EvaluationTable, StepTable, number
 from vpo.report.watch_logs import LogTail
 from vpo.training.runs import Run
 from vpo.util.errors import InputError
@@ -45,7 +45,8 @@ class RunWatch:
         self.run = Run(folder)
         self.settings: Mapping[str, Any] = RunFolder(folder).settings() if (folder / CONFIG).is_file() else {}
         self.metrics, self.rollouts = LogTail(self.run.metrics), LogTail(self.run.rollouts, ROLLOUT_BYTES)
-        self.steps = StepTable()
+        self.evaluations = LogTail(self.run.evaluations)
+        self.steps, self.evaluated = StepTable(), EvaluationTable()
         self.newest: list[dict[str, Any]] = []
         self.locked = False
 
@@ -69,7 +70,8 @@ class RunWatch:
             "written": self.metrics.written,
             "resumed": len(_list(notes.get("resumed"))),
             **{name: _text(notes[name]) if notes.get(name) else None for name in ("began", "ended", "command")},
-            "panels": self.steps.panels(),
+            "best": self.evaluated.largest(str(self.settings.get("keep_best", ""))),
+            "panels": [*self.evaluated.panels(), *self.steps.panels()],
             "rollouts": [_shown(row) for row in self.newest],
             "notes": [*unread, *self._damage()],
         }
@@ -81,6 +83,11 @@ class RunWatch:
         for row in rows:
             # verl's logger of files has the metrics in a table of their own.
             self.steps.add({**row["data"], "step": row["step"]} if isinstance(row.get("data"), dict) else row)
+        anew, rows = self.evaluations.read()
+        if anew:
+            self.evaluated = EvaluationTable()
+        for row in rows:
+            self.evaluated.add(row)
         anew, rows = self.rollouts.read()
         if anew:
             self.newest = []
@@ -98,7 +105,7 @@ class RunWatch:
             return {}, [str(error)]
 
     def _damage(self) -> list[str]:
-        logs = [log for log in (self.metrics, self.rollouts) if log.damaged]
+        logs = [log for log in (self.metrics, self.rollouts, self.evaluations) if log.damaged]
         return [f"{log.path.name}: {log.damaged} damaged lines are skipped" for log in logs]
 
     def _status(self, notes: Mapping[str, Any]) -> tuple[str, str]:
@@ -110,7 +117,9 @@ class RunWatch:
             self.locked = True
             return ("training", "") if self.steps.last else ("starting", "The first step is not done yet.")
         quiet = max(QUIET, 5 * (self.steps.seconds() or 0))
-        written = max(filter(None, (self.metrics.written, self.rollouts.written)), default=0.0)
+        written = max(
+            filter(None, (self.metrics.written, self.rollouts.written, self.evaluations.written)), default=0.0
+        )
         if not self.locked and time.time() - written < quiet:  # it may be trained on another machine
             return ("training", "") if self.steps.last else ("starting", "The first step is not done yet.")
         resume = f"vpo train --resume {shlex.quote(str(self.run.folder))}"

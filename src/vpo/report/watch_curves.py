@@ -1,6 +1,7 @@
 """The metrics of a run, step by step, as curves and as speed."""
 
 import math
+import re
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,6 +20,12 @@ PANELS: dict[str, dict[str, tuple[str, ...]]] = {
     "entropy": {"entropy": ("entropy", "actor/entropy")},
 }
 OBJECTIVE = "vpo/objective/"
+# Of evaluations on held-out problems, beside best@k and pass@k: panel → its lines: name → the measure.
+HELD_OUT = {
+    "held-out, one completion": {"set": "set", "first answer": "first", "set reward": "set_reward"},
+    "held-out answers in form, and read": {"in form": "parse_rate", "read": "read_rate"},
+}
+AT_K = re.compile(r"(best|pass)@\d{1,6}")
 SECONDS = ("step_time", "timing_s/step")
 LENGTHS = ("completions/mean_length", "response_length/mean")
 KEPT = {*SECONDS, *LENGTHS, *(metric for lines in PANELS.values() for names in lines.values() for metric in names)}
@@ -46,7 +53,7 @@ class StepTable:
             for column in (self.steps, *self.columns.values()):
                 column.pop()
         for name in row:
-            if name not in self.columns and (name in KEPT or name.startswith(OBJECTIVE)):
+            if name not in self.columns and self._shows(name):
                 self.columns[name] = array("d", [math.nan] * len(self.steps))
         self.steps.append(row["step"])
         for name, column in self.columns.items():
@@ -69,14 +76,18 @@ class StepTable:
 
     def panels(self) -> list[dict[str, Any]]:
         """The curves, by panel; those of metrics that are not logged are left out."""
-        objectives = [name for name in self.columns if name.startswith(OBJECTIVE)]
-        panels: dict[str, dict[str, tuple[str, ...]]] = {**PANELS}
-        panels["objectives"] = {name.removeprefix(OBJECTIVE): (name,) for name in objectives}
         curves = {
             title: [{"name": name, **curve} for name, metrics in lines.items() if (curve := self._curve(metrics))]
-            for title, lines in panels.items()
+            for title, lines in self._lines().items()
         }
         return [{"title": title, "lines": lines} for title, lines in curves.items() if lines]
+
+    def _shows(self, name: str) -> bool:
+        return name in KEPT or name.startswith(OBJECTIVE)
+
+    def _lines(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        objectives = [name for name in self.columns if name.startswith(OBJECTIVE)]
+        return {**PANELS, "objectives": {name.removeprefix(OBJECTIVE): (name,) for name in objectives}}
 
     def _values(self, metrics: Sequence[str]) -> Floats:
         """The first of some metrics that is logged."""
@@ -99,6 +110,30 @@ class StepTable:
             "x": [float(f"{steps[each].mean():.6g}") for each in bins],
             "y": [float(f"{values[each].mean():.5g}") for each in bins],
         }
+
+
+class EvaluationTable(StepTable):
+    """The measures of evaluations on held-out problems."""
+
+    def largest(self, measure: str) -> dict[str, Any] | None:
+        """The largest value of a measure with its step, the earliest of equal ones; None where it is not logged."""
+        values = self._values([measure])
+        if not np.isfinite(values).any():
+            return None
+        index = int(np.nanargmax(values))
+        return {"measure": measure, "value": float(values[index]), "step": int(self.steps[index])}
+
+    def _shows(self, name: str) -> bool:
+        return bool(AT_K.fullmatch(name)) or any(name in lines.values() for lines in HELD_OUT.values())
+
+    def _lines(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        panels: dict[str, dict[str, tuple[str, ...]]] = {
+            f"held-out {kind}@k": {name: (name,) for name in self.columns if name.startswith(f"{kind}@")}
+            for kind in ("best", "pass")
+        }
+        for title, lines in HELD_OUT.items():
+            panels[title] = {name: (metric,) for name, metric in lines.items()}
+        return panels
 
 
 def number(value: Any) -> float | None:
