@@ -134,8 +134,8 @@ def test_a_model_that_changed_is_refused_and_overwrite_starts_anew(tmp_path, cap
     folder = tmp_path / "out"
     interrupted(folder, monkeypatch, sampled=2)
 
-    def changed(path):
-        policy = load(path)
+    def changed(path, **further):
+        policy = load(path, **further)
         policy.model.lm_head.weight.data[3, 5] += 1
         return policy
 

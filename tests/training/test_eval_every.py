@@ -10,11 +10,14 @@ pytest.importorskip("trl")
 
 from tests import launch
 from tests.engines.tiny import save_tiny_model
+from tests.tasks.readings import reading_of
 from tests.training.test_train_stops import start, wait_for_line
 from tests.training.trained import ARGUMENTS, SMALL, assert_same, result, stop_after, train_to_the_end
+from vpo.cli.main import main
 from vpo.evaluation.evaluate import EvalConfig, evaluate_into
 from vpo.evaluation.metrics import BEST, PASS, SET, Budget
 from vpo.models.policy import load
+from vpo.rewards.prompts import PromptTask
 from vpo.training.runs import Run
 from vpo.training.train import resume, train
 
@@ -72,6 +75,16 @@ def test_the_best_model_is_that_of_the_largest_measure_and_loads(finished):
     assert 0 < facts["step"] < 6
     trained = load(str(finished / "model")).model.state_dict()
     assert any(not torch.equal(value, trained[name]) for name, value in weights.items())
+
+
+def test_the_end_of_a_run_says_where_the_best_is(finished, capsys):
+    facts = best(finished)[0]
+    assert main(["train", "--resume", str(finished)]) == 0
+    assert f", the best (best@8 {facts['value']:.3f}, step {facts['step']}) in {finished}/best; next: vpo eval" in (
+        capsys.readouterr().out
+    )
+    assert main(["train", "--resume", str(finished), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["best"] == facts
 
 
 def test_the_measures_are_those_of_vpo_eval(finished, tmp_path):
@@ -208,6 +221,38 @@ def test_a_scorer_that_raises_costs_the_evaluation_and_not_the_run(tmp_path, rec
         run = train(replace(config, prompts_per_step=2, problems=2), tmp_path / "run").run
     assert not run.evaluations.exists()
     assert run.finished
+
+
+REWARDS = """
+[short]
+kind = "length"
+most = 6
+unit = "characters"
+
+[fragile]
+kind = "function"
+function = "mine.py:fragile"
+"""
+
+
+def test_counts_of_rewards_are_those_of_the_training(tmp_path, monkeypatch):
+    """A reward abstains on some answers; those of an evaluation are in its own row."""
+    monkeypatch.chdir(tmp_path)
+    fragile = "def fragile(completions, **kwargs):\n    return [1 / ('7' not in text) for text in completions]\n"
+    (tmp_path / "mine.py").write_text(fragile)
+    (tmp_path / "rewards.toml").write_text(REWARDS)
+    (tmp_path / "prompts.jsonl").write_text("".join(json.dumps({"prompt": f"Name {n}."}) + "\n" for n in range(12)))
+    monkeypatch.setattr(PromptTask, "read", lambda self, text, answers: reading_of(text, [text] * answers))
+    files = {"prompts": "prompts.jsonl", "rewards": "rewards.toml"}
+    model = save_tiny_model(tmp_path / "tiny")
+    plain = replace(
+        SMALL, task="chat", task_settings=files, model=model, steps=2, max_tokens=8, problems=None, save_every=9
+    )
+    train(plain, tmp_path / "plain")
+    train(replace(plain, eval_every=1, eval_split="test", eval_pool=24, keep_best="none"), tmp_path / "run")
+    assert_same(result(tmp_path / "run"), result(tmp_path / "plain"))
+    assert any(row["abstained/fragile"] for row in rows(tmp_path / "run"))
+    assert rows(tmp_path / "run")[0]["unknown"] > 0
 
 
 @pytest.mark.slow

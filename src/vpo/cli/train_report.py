@@ -37,18 +37,26 @@ def report_verl(launched: "LaunchResult", *, json: bool) -> int:
 
 
 def _data(result: "TrainResult") -> dict[str, object]:
+    from vpo.training.best import best_facts
+
     run = result.run
     return {
         "run": str(run.folder),
         "steps": result.steps,
         "finished": result.finished,
+        "best": best_facts(run),
         "config": asdict(run.config()),
     }
 
 
 def _text(result: "TrainResult") -> str:
+    from vpo.training.best import best_facts
+
     folder = shlex.quote(str(result.run.folder))
     if result.finished:
-        return f"{folder}: {result.steps} steps done, the model is in {folder}/model; next: vpo eval {folder}"
+        best = best_facts(result.run)
+        kept = best and f", the best ({best['measure']} {best['value']:.3f}, step {best['step']}) in {folder}/best"
+        models = f"the model is in {folder}/model{kept or ''}"
+        return f"{folder}: {result.steps} steps done, {models}; next: vpo eval {folder}"
     steps, resume = result.run.config().steps, f"{processes.command()} train --resume {folder}"
     return f"{folder}: stopped after step {result.steps} of {steps}, with a checkpoint; continue with: {resume}"

@@ -90,6 +90,12 @@ def stored_best(checkpoint: Path) -> dict[str, Any] | None:
     return best
 
 
+def best_facts(run: Run) -> dict[str, Any] | None:
+    """The step, the measure and the value of the best model; None where none is kept."""
+    path = run.best / FACTS
+    return read_object(path, {"step": int, "measure": str, "value": float}) if path.is_file() else None
+
+
 def _stored_step(checkpoint: Path) -> int | None:
     """The step of the best model as of a checkpoint; None where it does not say."""
     try:
