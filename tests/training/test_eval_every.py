@@ -206,14 +206,14 @@ from vpo.tasks.maze.task import MazeTask
 class Sometimes(MazeTask):
     name = "sometimes"
 
-    def score(self, problem, answer):
-        if "-424-" in problem.id:  # of the validation split
+    def score_all(self, problems, answers):
+        if any("-424-" in problem.id for problem in problems):  # of the validation split
             raise ZeroDivisionError("no score today")
-        return super().score(problem, answer)
+        return super().score_all(problems, answers)
 """
 
 
-def test_a_scorer_that_raises_costs_the_evaluation_and_not_the_run(tmp_path, recwarn):
+def test_a_scorer_that_raises_costs_the_evaluation_and_not_the_run(tmp_path):
     (tmp_path / "sometimes.py").write_text(RAISING)
     model = save_tiny_model(tmp_path / "tiny")
     config = replace(EVALUATED, task=str(tmp_path / "sometimes.py"), model=model, steps=1, max_tokens=8)
