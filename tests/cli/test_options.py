@@ -59,6 +59,7 @@ def test_an_option_means_the_same_on_every_command(flag):
 def test_generators_have_the_same_names():
     choices = {name: set(action.metavar.split("|")) for name, action in options()["--generator"].items()}
     assert choices == {
+        "eval": {"transformers", "vllm", "endpoint"},
         "search": {"transformers", "vllm", "endpoint"},
         "serve": {"transformers", "vllm"},
         "train": {"transformers", "vllm"},

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("openai")
 
 from tests.endpoint import dripping, endpoint
+from vpo.models import embedded, vllm_model
 from vpo.models.generate import Sampling
 from vpo.search import generators
 from vpo.search.config import SearchConfig
@@ -161,32 +162,43 @@ def test_a_failed_request_is_tried_again():
     assert len(seen) == 2
 
 
-class StubModel:
-    """What `VllmGenerator` calls of vLLM, which needs a GPU: each completion is its number."""
+class StubEngine:
+    """What `VllmModel` calls of vLLM; `make test-vllm` runs the real one. Completion i is its number."""
 
-    def __init__(self, model):
-        from vpo.models.maze import make_tokenizer
-
-        self.tokenizer, self.seen = make_tokenizer(), []
-
-    def get_tokenizer(self):
-        return self.tokenizer
+    def __init__(self, model, **settings):
+        self.seen = []
 
     def generate(self, prompts, parameters, use_tqdm):
         self.seen.append((prompts, parameters))
-        outputs = [SimpleNamespace(text=f"{index}</answer>", token_ids=[0, 1, 2]) for index in range(len(prompts))]
-        return [SimpleNamespace(outputs=[output]) for output in outputs]
+        rows = [[*b"UDLR"[index : index + 1], *b"</answer>"] for index in range(len(prompts))]
+        return [SimpleNamespace(outputs=[SimpleNamespace(token_ids=row)]) for row in rows]
 
 
-@pytest.mark.parametrize(("opening", "begun", "counted"), [("", "", 0), ("<answer>", "<answer>", 1)])
-def test_vllm_begins_a_single_answer_with_its_tag(opening, begun, counted, monkeypatch):
-    stub = SimpleNamespace(LLM=StubModel, SamplingParams=dict)
-    monkeypatch.setattr(generators, "require", lambda *_, **__: stub)
-    made = generators.VllmGenerator("m", Sampling(max_new_tokens=9), opening)
+class StubTokenizer:
+    """A token is a byte; it writes a begin-of-sequence token, 0, unless it is told not to."""
+
+    def apply_chat_template(self, messages, **settings):
+        return messages[-1]["content"]
+
+    def __call__(self, texts, add_special_tokens=True):
+        return {"input_ids": [[0] * add_special_tokens + list(text.encode()) for text in texts]}
+
+    def decode(self, row, skip_special_tokens):
+        return bytes(row).decode()
+
+
+@pytest.mark.parametrize(("opening", "begun"), [("", ""), ("<answer>", "<answer>")])
+def test_vllm_reads_tokens_and_begins_a_single_answer_with_its_tag(opening, begun, monkeypatch):
+    stub = SimpleNamespace(LLM=StubEngine, SamplingParams=dict)
+    monkeypatch.setattr(vllm_model, "require", lambda *_, **__: stub)
+    monkeypatch.setattr(vllm_model, "load_tokenizer", lambda path: StubTokenizer())
+    monkeypatch.setattr(vllm_model, "set_up", lambda: None)
+    made = generators.VllmGenerator(vllm_model.VllmModel(embedded("maze", size=7), Sampling(max_new_tokens=9), opening))
     messages = [{"role": "user", "content": "#"}]
-    generations = made.generate([GenerationRequest(messages), GenerationRequest(messages, "<answer>UU")], 0)
-    assert [each.text for each in generations] == [f"{begun}0</answer>", "<answer>UU1</answer>"]
-    assert [each.tokens for each in generations] == [3 + counted, 3]
-    ((prompts, parameters),) = made.model.seen
-    assert prompts == [f"#>{begun}", "#><answer>UU"]
-    assert [each["max_tokens"] for each in parameters] == [9 - counted, 9]
+    generations = made.generate([GenerationRequest(messages), GenerationRequest(messages, "<answer>U")], 5)
+    assert [each.text for each in generations] == [f"{begun}U</answer>", "<answer>UD</answer>"]
+    assert [each.tokens for each in generations] == [len(begun) + 10, 10]
+    ((prompts, parameters),) = made.model._llm.seen
+    assert [bytes(each["prompt_token_ids"]).decode() for each in prompts] == [f"#{begun}", "#<answer>U"]
+    assert [each["max_tokens"] for each in parameters] == [max(1, 9 - len(begun)), 9]
+    assert [each["seed"] for each in parameters] == [5, 6]

@@ -23,7 +23,17 @@ from vpo.models.generate import Completion, Sampling, complete_batches
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
 from vpo.models.prompt_format import MAX_TOKENS
-from vpo.models.remote import CONCURRENT, RemoteModel, check_remote, locate_remote, request_batches, served_name
+from vpo.models.remote import (
+    CONCURRENT,
+    GENERATORS,
+    RemoteModel,
+    check_remote,
+    chosen_generator,
+    locate_remote,
+    request_batches,
+    served_name,
+)
+from vpo.models.vllm_model import VllmModel, forced_opening, vllm_batches
 from vpo.tasks import Message, Task
 from vpo.tasks.batches import in_batches
 from vpo.tasks.task import scoring_note
@@ -61,13 +71,20 @@ class EvalConfig:
         shown="as the model was trained; else off",
     )
     sampling: dict[str, Any] = field(default_factory=dict)  # fields of `Sampling` but for max_new_tokens
+    generator: str = setting(
+        "",
+        "what samples the completions",
+        choices=GENERATORS,
+        shown="endpoint where --endpoint is given, else transformers",
+    )
     endpoint: str | None = setting(None, "address of an OpenAI-compatible server that has the models", metavar="URL")
     limit: float = setting(120.0, "seconds for an endpoint to answer", metavar="SECONDS", above=0)
     concurrent: int = setting(CONCURRENT, "requests in flight at an endpoint, within a batch", least=1)
 
     def __post_init__(self) -> None:
-        """Refuse wrong types, values out of bounds, and what an endpoint cannot do."""
+        """Choose the default generator; refuse wrong types, values out of bounds, and what an endpoint cannot do."""
         check_settings(self)
+        object.__setattr__(self, "generator", chosen_generator(self.generator, self.endpoint))
         if self.endpoint is not None:
             check_remote(thinking=bool(self.sampling.get("thinking")), prefill=self.prefill)
 
@@ -89,6 +106,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
     check_thinking(prefill=model.prefill, thinking=sampling.thinking)
     if config.endpoint is not None:
         check_remote(thinking=sampling.thinking, prefill=model.prefill)  # as the model was trained
+    opening = forced_opening(model) if config.generator == "vllm" else ""
     target = config.target or model.format.target or task.target
     for problem in problems:
         weights_for(target, task.names_of(problem), f"problem {problem.id!r}")  # refuses objectives that it lacks
@@ -102,7 +120,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
         "answers_per_generation": model.answers,
         "prefill": model.prefill,
         "sampling": asdict(sampling),
-        **({} if config.endpoint is None else {"generator": "endpoint"}),
+        **({} if config.generator == "transformers" else {"generator": config.generator}),
         **scoring_note(task),
     }
     settings = {
@@ -116,12 +134,14 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
     log = EvalLog(folder)
     if not overwrite:
         log.check(settings)  # before the model is loaded
-    policy: Policy | RemoteModel
-    if config.endpoint is None:
-        policy = load(model.path, base=config.base)
-    else:
+    policy: Policy | VllmModel | RemoteModel
+    if config.endpoint is not None:
         reached: dict[str, Any] = {"timeout": config.limit, "concurrent": config.concurrent}
         policy = RemoteModel(config.endpoint, served_name(config.model), sampling, **reached)
+    elif config.generator == "vllm":
+        policy = VllmModel(model.path, sampling, opening)
+    else:
+        policy = load(model.path, base=config.base)
     prompted: dict[str, Any] = {
         "answers": model.answers,
         "target": target,
@@ -131,6 +151,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
     forced, sampled = None, requested_with(prompts)
     if isinstance(policy, Policy):
         forced = model.forced_tags(policy.tokenizer)
+    if not isinstance(policy, RemoteModel):
         sampled = sampled_with(policy, prompts, thinking=sampling.thinking)
     with disk_full(folder, hint=f"free some space, then {CONTINUE}"), _locked(folder):
         check_free(folder, overwrite=overwrite)  # another process may have written one meanwhile
@@ -173,7 +194,7 @@ def check_pool_size(pool: int, answers: int) -> None:
 
 
 def evaluate(
-    policy: Policy | RemoteModel,
+    policy: Policy | VllmModel | RemoteModel,
     task: Task[Any],
     problems: Sequence[Any],
     *,
@@ -188,7 +209,7 @@ def evaluate(
     """Sample completions, then score them, problem by problem, while they are read.
 
     Args:
-        policy: to sample from; a remote one has a sampling of its own.
+        policy: to sample from; a remote one, or one of vLLM, has a sampling of its own.
         task: of the problems.
         problems: of the task.
         answers: m, how many answers a prompt asks for.
@@ -240,7 +261,7 @@ def problem_prompts(
 
 
 def _sample(
-    policy: Policy | RemoteModel,
+    policy: Policy | VllmModel | RemoteModel,
     prompts: Sequence[Sequence[Message]],
     sampling: Sampling,
     forced: ForcedTags | None,
@@ -248,8 +269,11 @@ def _sample(
 ) -> list[Completion]:
     """A completion for each prompt; logged, batch by batch."""
     batches = log.completions() if log else []
+    known = {index for batch in batches for index in batch}
     if isinstance(policy, RemoteModel):
-        new = request_batches(policy, prompts, {index for batch in batches for index in batch})
+        new = request_batches(policy, prompts, known)
+    elif isinstance(policy, VllmModel):
+        new = vllm_batches(policy, prompts, known)
     else:
         new = complete_batches(policy, prompts, sampling, forced=forced, first=len(batches))
     for batch in new:

@@ -10,21 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from vpo.models.generate import render_prompts
+from vpo.models.model_files import WEIGHTS
 from vpo.models.policy import Policy
+from vpo.models.vllm_model import VllmModel
 from vpo.tasks import Message
+from vpo.util.manifests import size_and_hash
 
 
-def sampled_with(policy: Policy, prompts: Sequence[Sequence[Message]], *, thinking: bool) -> dict[str, str]:
+def sampled_with(policy: Policy | VllmModel, prompts: Sequence[Sequence[Message]], *, thinking: bool) -> dict[str, str]:
     """Of a policy and its prompts, as the tokens that the policy reads."""
-    from vpo.rewards.scoring_model import weights_hash  # the package takes a tenth of a second to import
-
     texts = render_prompts(policy.tokenizer, prompts, None, thinking=thinking)
     tokens = policy.tokenizer(texts, add_special_tokens=False)["input_ids"]
-    return {
-        "precision": str(policy.model.dtype).removeprefix("torch."),
-        "weights": weights_hash(policy.model),
-        "prompts": _hash(tokens),
-    }
+    if isinstance(policy, VllmModel):
+        precision, weights = policy.precision, _files_hash(policy.path)
+    else:
+        from vpo.rewards.scoring_model import weights_hash  # the package takes a tenth of a second to import
+
+        precision, weights = str(policy.model.dtype).removeprefix("torch."), weights_hash(policy.model)
+    return {"precision": precision, "weights": weights, "prompts": _hash(tokens)}
 
 
 def requested_with(prompts: Sequence[Sequence[Message]]) -> dict[str, str]:
@@ -47,6 +50,12 @@ def problems_hash(problems: Sequence[Any]) -> str:
         return _hash(fields)
     except TypeError:
         return _hash([problem.id for problem in problems])
+
+
+def _files_hash(path: str) -> str:
+    """Of the files of weights in a model's folder; a name on the hub stands for itself."""
+    files = sorted(file for pattern in WEIGHTS for file in Path(path).glob(pattern))
+    return _hash({file.name: size_and_hash(file) for file in files} or path)
 
 
 def _hash(data: Any) -> str:

@@ -13,6 +13,7 @@ from vpo.util.errors import InputError
 from vpo.util.progress import progress
 from vpo.util.retries import RequestError, retry
 
+GENERATORS = ("transformers", "vllm", "endpoint")
 CONCURRENT = 16  # requests in flight
 TRIES = 3  # of a request
 BACKOFF = 2.0  # seconds before a second try, at most
@@ -133,6 +134,16 @@ def locate_remote(model: str, task: str | None, settings: Mapping[str, Any]) -> 
     if task is None:
         raise InputError("task must be given with an endpoint whose model is not on this machine")
     return LocatedModel(task, model, PromptFormat(task=task), dict(settings))
+
+
+def chosen_generator(generator: str, endpoint: str | None) -> str:
+    """The generator of a command, "" for its default; refuses an endpoint without its URL, and a URL without need."""
+    generator = generator or ("transformers" if endpoint is None else "endpoint")
+    if generator == "endpoint" and endpoint is None:
+        raise InputError("generator endpoint needs its URL: give --endpoint URL")
+    if generator != "endpoint" and endpoint is not None:
+        raise InputError(f"an endpoint needs generator endpoint, not {generator}")
+    return generator
 
 
 def check_remote(*, thinking: bool, prefill: bool | None) -> None:

@@ -106,12 +106,13 @@ def _link_with_sampling(model: Path, folder: Path) -> None:
 
 def _command(generator: str, name: str, host: str, port: int) -> list[str]:
     address = ["--host", host, "--port", str(port)]
-    if generator == "vllm":
-        return [_program("vllm"), "serve", f"./{name}", "--served-model-name", name, *address]
     import torch
 
-    # bf16 products crash some CPUs.
-    device = [] if torch.cuda.is_available() else ["--device", "cpu", "--dtype", "float32"]
+    on_gpu = torch.cuda.is_available()  # bf16 products crash some CPUs
+    if generator == "vllm":
+        device = [] if on_gpu else ["--dtype", "float32", "--enforce-eager", "--no-enable-chunked-prefill"]
+        return [_program("vllm"), "serve", f"./{name}", "--served-model-name", name, *device, *address]
+    device = [] if on_gpu else ["--device", "cpu", "--dtype", "float32"]
     return [_program("transformers"), "serve", name, *device, *address]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from vpo.evaluation.evaluate import EvalConfig
 from vpo.models.forced_tags import check_thinking
 from vpo.models.generate import Sampling
-from vpo.models.remote import check_remote
+from vpo.models.remote import check_remote, chosen_generator
 from vpo.util.errors import InputError
 from vpo.util.settings import check_settings, setting, setting_like
 
@@ -20,12 +20,7 @@ class SearchConfig:
     """
 
     model: str  # a run, an evaluation of a model, a folder, a name on the hub, or "embedded"
-    generator: str = setting(
-        "",
-        "what samples the completions",
-        choices=("transformers", "vllm", "endpoint"),
-        shown="endpoint where --endpoint is given, else transformers",
-    )
+    generator: str = setting_like(EvalConfig, "generator")
     endpoint: str | None = setting_like(EvalConfig, "endpoint")
     strategy: str = setting("evolve", "how to search", choices=("evolve", "best_of_n", "openevolve"))
     task: str | None = None  # its name, or the path of a Python file that defines it
@@ -59,12 +54,7 @@ class SearchConfig:
     def __post_init__(self) -> None:
         """Choose the default generator, and refuse settings that contradict each other."""
         check_settings(self)
-        if not self.generator:
-            object.__setattr__(self, "generator", "transformers" if self.endpoint is None else "endpoint")
-        if self.generator == "endpoint" and self.endpoint is None:
-            raise InputError("generator endpoint needs its URL: give --endpoint URL")
-        if self.generator != "endpoint" and self.endpoint is not None:
-            raise InputError(f"an endpoint needs generator endpoint, not {self.generator}")
+        object.__setattr__(self, "generator", chosen_generator(self.generator, self.endpoint))
         if self.endpoint is not None:
             check_remote(thinking=self.thinking, prefill=self.prefill)
         check_thinking(prefill=bool(self.prefill), thinking=self.thinking)

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 from vpo.models.forced_tags import ForcedTags
-from vpo.models.generate import Sampling, complete, render_prompts
+from vpo.models.generate import Completion, Sampling, complete
 from vpo.models.policy import Policy
 from vpo.models.remote import ChatRequest, Generation, RemoteModel
+from vpo.models.vllm_model import VllmModel
 from vpo.search.operators import GenerationRequest
 from vpo.util.errors import InputError
 from vpo.util.grouping import group_by
-from vpo.util.packages import require
 
 MAX_FAILED_BATCHES = 3  # in a row, before a search stops
 
@@ -57,50 +57,29 @@ class TransformersGenerator:
             forced=self.forced,
             quiet=True,
         )
-        return [
-            Generation(request.prefix + each.text, each.tokens)
-            for request, each in zip(requests, completions, strict=True)
-        ]
+        return _begun(requests, completions)
 
 
 class VllmGenerator:
-    """A model in this process, with vLLM. Not tested yet with vLLM itself."""
+    """A model in this process, with vLLM."""
 
     unsupported: ClassVar[Mapping[str, str]] = {
         "branch": "forbids a token at one position, which vLLM does not support"
     }
 
-    def __init__(self, path: str, sampling: Sampling, opening: str = "") -> None:
-        """Load a model from its folder, or by its name on the hub; `opening` begins completions without a prefix."""
-        self.vllm = require("vllm", "generator vllm", extra=None)
-        self.model, self.sampling, self.opening = self.vllm.LLM(model=path), sampling, opening
+    def __init__(self, model: VllmModel) -> None:
+        """Generate with a loaded model; the seed of its sampling is not used."""
+        self.model = model
 
     def generate(self, requests: Sequence[GenerationRequest], seed: int) -> list[Generation]:
         """Completion i is sampled with `seed + i`."""
-        tokenizer = self.model.get_tokenizer()
-        prefixes = [request.prefix or self.opening for request in requests]
-        opening_tokens = len(tokenizer(self.opening, add_special_tokens=False)["input_ids"]) if self.opening else 0
-        counted = [0 if request.prefix else opening_tokens for request in requests]  # as where they are forced
-        prompts = render_prompts(
-            tokenizer,
+        completions = self.model.complete(
             [request.messages for request in requests],
-            prefixes,
-            thinking=self.sampling.thinking,
+            [seed + index for index in range(len(requests))],
+            [request.prefix for request in requests],
+            [_length(request, self.model.sampling) for request in requests],
         )
-        parameters = [
-            self.vllm.SamplingParams(
-                temperature=self.sampling.temperature,
-                top_p=self.sampling.top_p,
-                max_tokens=max(1, _length(request, self.sampling) - counted[index]),
-                seed=seed + index,
-            )
-            for index, request in enumerate(requests)
-        ]
-        outputs = [each.outputs[0] for each in self.model.generate(prompts, parameters, use_tqdm=False)]
-        return [
-            Generation(prefix + output.text, count + len(output.token_ids))
-            for prefix, count, output in zip(prefixes, counted, outputs, strict=True)
-        ]
+        return _begun(requests, completions)
 
 
 class EndpointGenerator:
@@ -137,6 +116,13 @@ class EndpointGenerator:
             host = self.remote.endpoint.host  # the whole address may hold a password
             raise InputError(f"{host}: none of {len(generations)} requests was answered: {failures[0]}")
         return generations
+
+
+def _begun(requests: Sequence[GenerationRequest], completions: Sequence[Completion]) -> list[Generation]:
+    """Completions with the prefixes that they continue."""
+    return [
+        Generation(request.prefix + each.text, each.tokens) for request, each in zip(requests, completions, strict=True)
+    ]
 
 
 def _length(request: GenerationRequest, sampling: Sampling) -> int:

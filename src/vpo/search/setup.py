@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from vpo.evaluation.eval_folder import FACTS, read_facts
-from vpo.models.forced_tags import check_thinking, tags_of
+from vpo.models.forced_tags import check_thinking
 from vpo.models.generate import Sampling
 from vpo.models.locate import LocatedModel, ResolvedModel, locate
-from vpo.models.model_files import check_whole
 from vpo.models.policy import load
 from vpo.models.remote import check_remote, locate_remote, served_name
 from vpo.models.run_folder import is_run
+from vpo.models.vllm_model import VllmModel, forced_opening
 from vpo.search.candidates import SearchProblem
 from vpo.search.config import SearchConfig
 from vpo.search.generators import EndpointGenerator, Generator, TransformersGenerator, VllmGenerator
@@ -83,9 +83,7 @@ class SearchSetup:
             name = served_name(config.model)
             return EndpointGenerator(str(config.endpoint), name, self.sampling, timeout=config.limit)
         if config.generator == "vllm":
-            check_whole(self.model.path, "generator vllm")
-            opening = tags_of(self.task, self.model.answers)[0][0] if self.model.prefill else ""
-            return VllmGenerator(self.model.path, self.sampling, opening)
+            return VllmGenerator(VllmModel(self.model.path, self.sampling, forced_opening(self.model)))
         policy = load(self.model.path)
         return TransformersGenerator(policy, self.sampling, self.model.forced_tags(policy.tokenizer))
 
@@ -106,7 +104,7 @@ def prepare(config: SearchConfig) -> SearchSetup:
         prefill=evaluated.get("prefill") if config.prefill is None else config.prefill,
     )
     if model.prefill:
-        _check_forcing(config, model.answers)
+        _check_forcing(config, model)
     goal_texts = {
         "targets": list(config.targets),
         "conditions": list(config.conditions),
@@ -141,16 +139,13 @@ def prepare(config: SearchConfig) -> SearchSetup:
     return setup
 
 
-def _check_forcing(config: SearchConfig, answers: int) -> None:
+def _check_forcing(config: SearchConfig, model: ResolvedModel) -> None:
     """Refuse prefill where the generator cannot force tags."""
     check_thinking(prefill=True, thinking=config.thinking)
     if config.generator == "endpoint":
         check_remote(thinking=config.thinking, prefill=True)
-    if config.generator == "vllm" and answers > 1:
-        raise InputError(
-            f"prefill does not work with generator vllm and {answers} answers: it cannot force the tags after the "
-            "first; give --no-prefill, or --generator transformers"
-        )
+    if config.generator == "vllm":
+        forced_opening(model)
 
 
 def _search_problems(config: SearchConfig, task: Task[Any], goals: list[Goal]) -> tuple[SearchProblem, ...]:
