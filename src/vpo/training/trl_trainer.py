@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -148,17 +149,23 @@ def build_trainer(
     forced: ForcedTags | None = None,
 ) -> "GRPOTrainer":
     """The trainer of a run. It changes the weights of `policy`. `forced` are tags to force into completions."""
+    from accelerate.utils import set_seed
     from transformers import PrinterCallback
 
-    trainer = _trainer_class(reward, forced=forced is not None)(
-        policy.model,
-        reward_funcs=reward,
-        args=args,
-        train_dataset=all_prompts(task_dataset(reward), config, args.num_iterations),
-        processing_class=policy.tokenizer,
-        callbacks=callbacks,
-        peft_config=_adapter(config.lora),
-    )
+    from vpo.engines.colocated_vllm import following_weights
+
+    with following_weights() if args.use_vllm else nullcontext():
+        trainer = _trainer_class(reward, forced=forced is not None)(
+            policy.model,
+            reward_funcs=reward,
+            args=args,
+            train_dataset=all_prompts(task_dataset(reward), config, args.num_iterations),
+            processing_class=policy.tokenizer,
+            callbacks=callbacks,
+            peft_config=_adapter(config.lora),
+        )
+    if args.use_vllm:
+        set_seed(args.seed, device_specific=True)  # a vLLM in this process has set its own: the same for every run
     trainer.remove_callback(PrinterCallback)
     if config.lora and is_sharded(trainer):
         raise InputError(
