@@ -14,6 +14,7 @@ pytest.importorskip("vllm", reason="needs vLLM: make test-vllm")
 import torch
 
 from tests.training.trained import ARGUMENTS, SMALL, assert_same, result
+from vpo.cli.main import main
 from vpo.training.prepare import prepare
 from vpo.training.runs import Run
 from vpo.training.trl_trainer import build_trainer, trainer_config
@@ -71,6 +72,15 @@ def test_kill_9_and_resume(finished, tmp_path):
     assert not Run(tmp_path / "run").finished
     finish(start(tmp_path, "--resume", "run"))
     assert_same(result(tmp_path / "run"), result(finished))
+
+
+def test_a_server_on_a_cpu_is_refused_in_one_line(tmp_path, capsys):
+    command = ["train", *ARGUMENTS, "--generator", "vllm", "--vllm-mode", "server", "--out", str(tmp_path / "run")]
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert "vllm_mode server needs a GPU, since weights travel over NCCL: give --vllm-mode colocate" in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_adapter_is_merged_into_what_vllm_samples_from(tmp_path):

@@ -92,6 +92,8 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
     }
     if config.generator == "vllm":
         check_installed("vllm", "generator vllm", extra=None)
+        if config.vllm_mode == "server" and not on_gpu:
+            raise InputError("vllm_mode server needs a GPU, since weights travel over NCCL: give --vllm-mode colocate")
         settings |= {"use_vllm": True, "vllm_mode": config.vllm_mode or "colocate"}
     try:
         return grpo_config(reward, **settings | config.trainer)
