@@ -80,6 +80,25 @@ def test_it_writes_what_generate_writes(kind, draw):
     assert model.config._attn_implementation == "sdpa"
 
 
+@pytest.mark.parametrize("size", [7, 300, 50_000])
+def test_the_race_draws_what_multinomial_draws(size):
+    logits = 3 * torch.randn(8, size, generator=torch.Generator().manual_seed(0))
+    logits[:, ::3] = -torch.inf
+    for seed in range(10):
+        torch.manual_seed(seed)
+        expected = torch.multinomial(logits.softmax(-1), 1)[:, 0]
+        torch.manual_seed(seed)
+        assert torch.equal(decoding._race(logits)[1], expected)
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_logits_that_are_not_numbers_are_an_error(draw):
+    model = random_model("Llama")
+    model.lm_head.weight.data[5] = torch.nan
+    with pytest.raises(RuntimeError, match="the logits of the model are not numbers"):
+        model.generate(torch.full((2, 4), 3), custom_generate=decode, max_new_tokens=3, **DRAWS[draw])
+
+
 def test_completions_of_a_prompt_may_stand_anywhere_and_be_fewer_than_of_another():
     model = random_model("Llama")
     tokens, mask = some_prompts()

@@ -96,13 +96,15 @@ def _sample(
     tokens[:, :length] = input_ids
     unfinished = torch.ones(count, dtype=torch.bool, device=device)
     longest = torch.zeros((), dtype=torch.long, device=device)
+    numbers = torch.ones((), dtype=torch.bool, device=device)
     with transformers_private.decode_kernels(model):
         for step in range(max_tokens):
             end = length + step
             if restored is not None:
                 logits = logits[restored]
             logits = processor(tokens[:, :end], logits.to(torch.float32, copy=True))
-            chosen = torch.multinomial(torch.softmax(logits, -1), 1)[:, 0] if config.do_sample else logits.argmax(-1)
+            won, chosen = _race(logits) if config.do_sample else logits.max(-1)
+            numbers &= ~won.isnan().any()
             tokens[:, end] = torch.where(unfinished, chosen, tokens[:, end])
             longest += unfinished.any()
             unfinished &= ~stops(tokens[:, : end + 1], None)
@@ -110,7 +112,22 @@ def _sample(
             if step + 1 == max_tokens or (checks and not unfinished.any()):
                 break
             logits = decoder.next(tokens[:, end] if restored is None else tokens[computed, end], step)
+    if not numbers:
+        raise RuntimeError("completions cannot be sampled: the logits of the model are not numbers (NaN)")
     return tokens[:, : length + int(longest)]
+
+
+def _race(logits: Any) -> Any:
+    """A token for each row, sampled with its softmax, as a pair: a number that is NaN where a logit is, and the token.
+
+    This is the race of exponential variables that `torch.multinomial` runs for one sample, from the same random numbers
+    to the same tokens, without the three passes over all probabilities in which it checks them.
+    """
+    import torch
+
+    probabilities = torch.softmax(logits, -1)
+    times = torch.empty_like(probabilities).exponential_()
+    return torch.div(probabilities, times, out=times).max(-1)
 
 
 def group_equal(rows: Sequence[object], most: int | None = None) -> tuple[list[int], int]:
