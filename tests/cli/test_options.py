@@ -60,6 +60,7 @@ def test_generators_have_the_same_names():
     choices = {name: set(action.metavar.split("|")) for name, action in options()["--generator"].items()}
     assert choices == {
         "eval": {"transformers", "vllm", "endpoint"},
+        "diagnose": {"transformers", "vllm", "endpoint"},
         "search": {"transformers", "vllm", "endpoint"},
         "serve": {"transformers", "vllm"},
         "train": {"transformers", "vllm"},
