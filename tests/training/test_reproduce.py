@@ -44,8 +44,12 @@ class Letters(Task):
     weights = (0.5, 0.5)
     wraps_single = False
 
+    def __init__(self, *, data: str | None = None):
+        self.data = data
+
     def problems(self, split="test", *, count=None):
-        return [Request(f"{split}-{number}") for number in range(count or 30)]
+        name = split if self.data is None else f"{split}-{self.data}"
+        return [Request(f"{name}-{number}") for number in range(count or 30)]
 
     def question(self, problem):
         return [{"role": "user", "content": problem.id}]
@@ -301,20 +305,52 @@ def test_a_language_model_is_warmed_up_and_evaluated_several_times(tmp_path, cap
     [
         (["toolrl"], "toolrl needs a language model to start from: give --model"),
         (["toolrl", "--model", "m", "--size", "9"], "reproduce toolrl has no --size"),
-        (["toolrl", "--model", "m", "--rates", "1e-5,1e-6"], "toolrl has no validation problems to choose a rate on"),
-        (
-            ["toolrl", "--model", "m", "--validation-problems", "9"],
-            "toolrl has no validation problems to choose a rate on",
-        ),
+        (["toolrl", "--model", "m", "--rates", "1e-5,1e-6"], "validation_problems must be 1 or more, not 0"),
         (["toolrl", "--model", "m", "--set-problems", "0"], "set_problems must be 1 or more, not 0"),
         (["maze", "--set-steps", "3"], "reproduce maze has no --set-steps"),
-        (["maze", "--data", "there"], "data and set are for language tasks; mazes take --size"),
+        (["maze", "--data", "there"], "data, test-data and set are for language tasks; mazes take --size"),
+        (["maze", "--test-data", "there"], "data, test-data and set are for language tasks; mazes take --size"),
         (["chess", "--model", "m"], "task 'chess' is not known"),
     ],
 )
 def test_what_a_task_has_no_plan_for_is_refused(arguments, message, capsys):
     assert main(["reproduce", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_language_plan_chooses_rates_on_held_out_problems_and_tests_on_other_data(tmp_path, capsys):
+    (tmp_path / "letters.py").write_text(LETTERS)
+    model, out = save_tiny_model(tmp_path / "tiny"), tmp_path / "out"
+    arguments = ["reproduce", "--task-file", str(tmp_path / "letters.py"), "--model", str(model), "--methods", "grpo"]
+    arguments += ["--single-steps", "0", "--set-steps", "0", "--lora", "2", "--rates", "1e-4,2e-4", "--split", "all"]
+    arguments += ["--validation-problems", "5", "--test-problems", "3", "--test-data", "other", "--evaluations", "1"]
+    arguments += ["--steps", "1", "--prompts-per-step", "2", "--group", "2", "--pool", "4", "--max-tokens", "8"]
+    assert main([*arguments, "--out", str(out)]) == 0
+    capsys.readouterr()
+    results = json.loads((out / "results.json").read_text())
+    chosen = results["rates"]["grpo"]
+    for rate, score in chosen["validation"].items():
+        run = Run(out / "runs" / f"grpo-{float(rate):g}-0")
+        *_, last = [json.loads(line) for line in run.evaluations.read_text().splitlines()]
+        assert last["problems"] == 5
+        assert score == pytest.approx((last["best@1"] + last["best@3"] + last["best@5"]) / 3)
+    scores = {float(rate): score for rate, score in chosen["validation"].items()}
+    assert set(scores) == {1e-4, 2e-4}
+    assert scores[chosen["rate"]] == max(scores.values())
+    reported = Run(out / "runs" / f"grpo-{chosen['rate']:g}-1")
+    config = reported.config()
+    assert (config.eval_every, config.lora, config.split, config.task_settings) == (None, 2, "all", {})
+    for folder in (reported.folder, out / "runs" / "base"):
+        facts = json.loads((folder / "eval.json").read_text())
+        assert facts["task_settings"]["data"] == "other"
+        assert facts["sampling"]["max_new_tokens"] == 8 * facts["answers_per_generation"]
+    assert {row["problem"] for row in read_pool_rows(reported.folder)} == {f"test-other-{n}" for n in range(3)}
+
+
+def read_pool_rows(folder):
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_table(folder / "pool.parquet").to_pylist()
 
 
 def test_a_plan_for_text_needs_no_validation():

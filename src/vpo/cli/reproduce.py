@@ -36,7 +36,8 @@ def add(commands: Commands) -> None:
         help="train every method with several seeds, and show them on one page",
         description="Train every method from the same policy, and measure them and that policy on test problems. On "
         "mazes: from a policy that is built first, with several seeds, at the learning rate that is best on validation "
-        "mazes. On language tasks: from a language model that is warmed up first. Repeat the command to resume; "
+        "mazes. On language tasks: from a language model that is warmed up first, unless --single-steps and "
+        "--set-steps are 0, at the rate that is best on problems held out of training. Repeat the command to resume; "
         "finished runs are kept.",
     )
     add_task(command, "maze, or a language task such as toolrl or musique")
@@ -66,7 +67,10 @@ def add(commands: Commands) -> None:
     language = command.add_argument_group("language tasks")
     add_task_settings(language)
     warmup = ("single_steps", "set_steps", "set_problems", "warmup_learning_rate")
-    add_fields(language, LanguageStart, ("max_tokens", "micro_batch", *warmup))
+    language.add_argument(
+        "--test-data", metavar="PATH", help="data of the test problems (default: that of the training problems)"
+    )
+    add_fields(language, LanguageStart, ("split", "lora", "max_tokens", "micro_batch", *warmup))
     add_json(command)
     add_examples(
         command,
@@ -141,8 +145,10 @@ def _plan(options: argparse.Namespace) -> Plan:
     settings = {name: value for name, value in vars(options).items() if name in SETTINGS}
     if task != "maze":
         settings["task_settings"] = {**planned.get("task_settings", {}), **task_settings(options)}
-    elif task_settings(options):
-        raise InputError("data and set are for language tasks; mazes take --size")
+        if options.test_data is not None:
+            settings["test_settings"] = {**planned.get("test_settings", {}), "data": options.test_data}
+    elif task_settings(options) or options.test_data is not None:
+        raise InputError("data, test-data and set are for language tasks; mazes take --size")
     return plan_for(task, settings, planned=planned, small=options.small)
 
 

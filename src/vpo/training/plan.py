@@ -43,7 +43,9 @@ class Plan:
     group: int = setting_like(TrainConfig, "group")
     warmup_steps: int = setting_like(TrainConfig, "warmup_steps")
     kl: float = setting_like(TrainConfig, "kl", default=0.001, shown=None)
-    validation_problems: int = setting(200, "how many problems to choose rates on", least=0)
+    validation_problems: int = setting(
+        200, "how many problems to choose rates on: of the validation split, or held out of training", least=0
+    )
     test_problems: int = setting(200, "how many problems to report on; 0: all of the split", least=0)
     pool: int = setting_like(EvalConfig, "pool")
     evaluations: int = setting(1, "evaluations of each run, each with a seed of its own", least=1)
@@ -54,8 +56,6 @@ class Plan:
     def __post_init__(self) -> None:
         """Refuse values out of bounds, and those that do not fit the task, the methods or each other."""
         check_settings(self)
-        if not self.start.has_validation and (len(self.rates) > 1 or self.validation_problems):
-            raise InputError(f"{self.start.task} has no validation problems to choose a rate on: give one rate")
         for name in ("methods", "rates"):
             values = getattr(self, name)
             if not values:
@@ -87,9 +87,12 @@ class Plan:
         """The largest m of the methods."""
         return max(parse_method(text).method.answers for text in self.methods)
 
-    def config(self, model: str, method: str, rate: float, seed: int) -> TrainConfig:
-        """The settings of one run."""
+    def config(self, model: str, method: str, rate: float, seed: int, *, validated: bool = False) -> TrainConfig:
+        """The settings of one run. One that is `validated` holds problems out, where there is no split of them."""
         planned = parse_method(method)
+        held_out: dict[str, Any] = {}
+        if validated and self.start.validation is None:
+            held_out = {"eval_every": self.steps, "eval_problems": self.validation_problems, "keep_best": "none"}
         group = planned.group or self.group
         return TrainConfig(
             task=self.start.task,
@@ -108,6 +111,7 @@ class Plan:
             save_every=max(1, self.steps // 4),
             keep_checkpoints=1,
             **self.start.train_settings(self.prompts_per_step * group),
+            **held_out,
         )
 
 

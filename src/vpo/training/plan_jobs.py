@@ -27,10 +27,10 @@ class TrainJob:
 
     @property
     def evaluations(self) -> list[Path]:
-        """Where the evaluations go; the index of each is the seed of its samples."""
-        if self.split == "validation":
-            return [self.folder / "validation"]
-        return test_folders(self.folder, self.plan)
+        """Where the evaluations go; the index of each is the seed of its samples. None where training evaluates."""
+        if self.split == "test":
+            return test_folders(self.folder, self.plan)
+        return [] if self.plan.start.validation is None else [self.folder / "validation"]
 
     @property
     def length(self) -> float:
@@ -41,14 +41,15 @@ class TrainJob:
     @property
     def done(self) -> bool:
         """Whether every evaluation is there."""
-        return all_evaluated(self.evaluations)
+        return all_evaluated(self.evaluations) if self.evaluations else Run(self.folder).finished
 
     def do(self) -> None:
         """Train, or resume training, then evaluate."""
         from vpo.training.train import resume, train
 
         if not Run(self.folder).finished:
-            config = self.plan.config(self.model, self.method, self.rate, self.seed)
+            validated = self.split == "validation"
+            config = self.plan.config(self.model, self.method, self.rate, self.seed, validated=validated)
             result = resume(self.folder) if self.folder.exists() else train(config, self.folder)
             if not result.finished:
                 print("interrupted", flush=True)
@@ -98,16 +99,18 @@ def all_evaluated(folders: Sequence[Path]) -> bool:
 def evaluate_missing(plan: Plan, model: str, folders: Sequence[Path], split: str, answers: int | None = None) -> None:
     """Evaluate a model into each folder that has no complete evaluation; None answers is as it was trained."""
     problems = plan.validation_problems if split == "validation" else plan.test_problems
+    start = plan.start
     for seed, folder in enumerate(folders):
         if (folder / FACTS).is_file():
             continue
         config = EvalConfig(
             model=model,
-            task=plan.start.task,
-            task_settings=plan.start.task_settings,
+            task=start.task,
+            task_settings=start.task_settings | start.test_settings,
             split=split,
             problems=problems or None,
             answers=answers,
+            max_tokens=start.max_tokens,
             pool=plan.pool,
             sampling={"seed": seed},
         )

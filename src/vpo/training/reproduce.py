@@ -6,7 +6,8 @@ One folder holds it all, and a call that was interrupted resumes with what is mi
 ``plan.toml``                  what is trained and how; another plan needs another folder
 ``policy/``                    the model that all start from, where it is built or warmed up
 ``runs/METHOD-RATE-SEED``      a run folder each, with its evaluation on test problems; ``validation/`` is one on
-                               validation problems; further evaluations are in ``evaluations/2`` and so on
+                               validation problems, unless the run held them out of its training problems; further
+                               evaluations are in ``evaluations/2`` and so on
 ``runs/base``, ``base_single`` evaluations of the model that all start from, prompted for sets and for single answers
 ``results.json``               the rates and why, every seed, and the comparison
 ``report.html``                the page
@@ -28,12 +29,13 @@ from vpo.models.memory import free_gpu
 from vpo.models.policy import load
 from vpo.training.plan import Plan
 from vpo.training.plan_jobs import PRELOAD, BaseJob, TrainJob
+from vpo.training.runs import STEP, Run
 from vpo.util.errors import InputError
 from vpo.util.files import locked, write_text
 from vpo.util.grouping import group_by
 from vpo.util.jobs import JobPool
 from vpo.util.records import command_line
-from vpo.util.stored import read_object
+from vpo.util.stored import read_log, read_object
 
 CHOSEN_BY = (1, 3, 5, 10, 30)  # a rate is chosen by the mean of best@k over these k
 PLAN, RESULTS, POLICY, RUNS = "plan.toml", "results.json", "policy", "runs"
@@ -106,7 +108,7 @@ def chosen_rates(plan: Plan, folder: Path, model: str) -> dict[str, dict[str, An
         if not jobs:
             chosen[method] = {"rate": plan.rates_of(method)[0], "validation": {}}
         elif all(job.done for job in jobs):
-            scores = {job.rate: _validation_score(read_evaluation(job.evaluations[0])) for job in jobs}
+            scores = {job.rate: _validation_score(job) for job in jobs}
             chosen[method] = {"rate": max(scores, key=scores.__getitem__), "validation": scores}
     return chosen
 
@@ -174,8 +176,12 @@ def _run_folder(folder: Path, method: str, rate: float, seed: int) -> Path:
     return folder / RUNS / f"{method.replace(':', '-').replace('=', '')}-{rate:g}-{seed}"
 
 
-def _validation_score(evaluation: Evaluation) -> float:
+def _validation_score(job: TrainJob) -> float:
     """The mean of best@k over the k of `CHOSEN_BY` that the pools have."""
+    if not job.evaluations:  # training evaluated the model on problems that it held out
+        *_, last = read_log(Run(job.folder).evaluations, STEP)
+        return float(np.mean([last[f"best@{k}"] for k in CHOSEN_BY if f"best@{k}" in last]))
+    evaluation = read_evaluation(job.evaluations[0])
     ks = [k for k in CHOSEN_BY if k <= min(len(each.scores_nD) for each in evaluation.pool.problems.values())]
     comparison = compare([evaluation.pool], target=evaluation.facts["target"], ks=ks)
     best = [row.values[0] for row in comparison.at_every_k(BEST, Budget.ANSWERS)]

@@ -30,8 +30,16 @@ class Start(Protocol):
         """A model of the user's; empty where the start makes its own."""
 
     @property
-    def has_validation(self) -> bool:
-        """Whether the task has problems to choose learning rates on."""
+    def validation(self) -> str | None:
+        """The split to choose learning rates on; None to hold out training problems."""
+
+    @property
+    def test_settings(self) -> dict[str, Any]:
+        """Settings of the task that are others in evaluations on test problems."""
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The token budget of an answer; None for that of the model."""
 
     @property
     def title(self) -> str:
@@ -65,7 +73,8 @@ class MazeStart:
     policy_width: int = setting(192, "width of the policy's layers, a multiple of 32", least=32)
 
     task: ClassVar[str] = "maze"
-    has_validation: ClassVar[bool] = True
+    validation: ClassVar[str | None] = "validation"
+    max_tokens: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         """Refuse values out of bounds, before anything is written."""
@@ -76,6 +85,11 @@ class MazeStart:
     def task_settings(self) -> dict[str, Any]:
         """Settings of the task."""
         return {"size": self.size}
+
+    @property
+    def test_settings(self) -> dict[str, Any]:
+        """None are others."""
+        return {}
 
     @property
     def title(self) -> str:
@@ -123,6 +137,9 @@ class LanguageStart:
     task: str  # a name from `vpo tasks`, or the path of a Python file that defines one
     model: str = setting_like(MazeStart, "model")
     task_settings: dict[str, Any] = field(default_factory=dict)
+    test_settings: dict[str, Any] = field(default_factory=dict)  # such as the data of another benchmark
+    split: str = setting_like(TrainConfig, "split")
+    lora: int = setting_like(TrainConfig, "lora")
     max_tokens: int = setting_like(WarmupConfig, "max_tokens", default=200)
     micro_batch: int = setting_like(TrainConfig, "micro_batch", default=32, shown=None)
     single_steps: int = setting_like(WarmupConfig, "single_steps", default=300)
@@ -130,11 +147,12 @@ class LanguageStart:
     set_problems: int = setting_like(WarmupConfig, "set_problems", default=400)
     warmup_learning_rate: float = setting_like(WarmupConfig, "warmup_learning_rate", default=1e-4)
 
-    has_validation: ClassVar[bool] = False
+    validation: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
         """Check the task, the model and the numbers of the warm-up."""
         get_task(self.task, **self.task_settings)
+        get_task(self.task, **self.task_settings | self.test_settings)
         if not self.model:
             raise InputError(f"{self.task} needs a language model to start from: give --model")
         self.warmup(answers=2)
@@ -164,6 +182,7 @@ class LanguageStart:
             return None
         return WarmupConfig(
             answers=answers,
+            split=self.split,
             source=OWN,
             single_steps=self.single_steps,
             set_steps=self.set_steps,
@@ -174,5 +193,10 @@ class LanguageStart:
         )
 
     def train_settings(self, rollouts: int) -> dict[str, Any]:
-        """The token budget, and rollouts in a backward pass."""
-        return {"max_tokens": self.max_tokens, "micro_batch": min(self.micro_batch, rollouts)}
+        """The split, the adapter, the token budget, and rollouts in a backward pass."""
+        return {
+            "split": self.split,
+            "lora": self.lora,
+            "max_tokens": self.max_tokens,
+            "micro_batch": min(self.micro_batch, rollouts),
+        }
