@@ -231,7 +231,7 @@ def test_the_table_and_the_command(tmp_path, capsys, rng):
     pool = pool_of(path, rng.random((5, 6, 2)).round(1))
     text = outlook_text(predict(pool, [recipe("grpo")]))
     assert "predicted gain of training  best@1  best@3  best@5  one completion  mean L1" in text
-    assert "typical answers told by their scores, since the pool has no texts" in text
+    assert "(simulated on 5 problems, of 5 by scores alone, since they have no texts; 95% intervals" in text
     assert main(["diagnose", str(path), "--methods", "grpo,max_at_k:k=2", "--group", "4", "--k", "1,6", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [each["name"] for each in data["prediction"]["predictions"]] == ["grpo", "max_at_k:k=2"]

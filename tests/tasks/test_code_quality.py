@@ -95,3 +95,13 @@ def test_verdicts_have_the_time_of_each_test():
     assert many.passed
     assert many.seconds > 10 * max(again.seconds, 0.001)
     assert many == Verdict(Status.PASSED)  # whatever it took
+
+
+def test_a_solution_that_could_not_be_timed_is_timed_again(adding):
+    task, problem = adding
+    task.prepare([problem])
+    task._solution_seconds.clear()
+    task.sandbox.broken = "a, b"  # in the solution
+    assert task.score_all([problem], [fenced(LONG)]) == [None]
+    task.sandbox.broken = "BROKEN"
+    assert task.score_all([problem], [fenced(LONG)]) == [(1, 21 / 50, 1)]

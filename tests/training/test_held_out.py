@@ -3,13 +3,15 @@
 import json
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from vpo.evaluation.pools import pool_of_rows
 from vpo.tasks import get
 from vpo.training.best import BestModel, prune, rewind
 from vpo.training.config import TrainConfig
-from vpo.training.evaluating import eval_settings
+from vpo.training.evaluating import _at_budgets, eval_settings
 from vpo.training.held_out import held_out_names, run_problems
 from vpo.training.runs import Run
 from vpo.training.verl_overrides import check_engine
@@ -35,6 +37,9 @@ class Questions:
 
     def problems(self, split="test", *, count=None):
         return self.splits[split][:count]
+
+    def question(self, problem):
+        return [{"role": "user", "content": problem.text}]
 
 
 def config(**settings):
@@ -70,6 +75,21 @@ def test_the_same_problems_are_held_out_whatever_the_seed_the_order_and_how_many
     assert names != {f"train-{n}" for n in range(10)}
 
 
+def test_copies_of_held_out_problems_are_not_trained_on():
+    task = Questions()
+    task.splits["train"] += [Question(f"again-{each.id}", each.text) for each in task.splits["train"]]
+    trained, held_out = run_problems(task, config(eval_problems=20))
+    assert len(held_out) == 20
+    assert not {each.text for each in trained} & {each.text for each in held_out}
+    assert len(trained) == 100 - 2 * len({each.text for each in held_out})
+    task.splits["copy"] = [Question(f"copy-{n}", each.text) for n, each in enumerate(task.splits["train"][:3])]
+    with pytest.raises(InputError, match="eval_split 'copy' has problem 'copy-0', which is trained on"):
+        run_problems(task, config(eval_split="copy"))
+    task.splits["train"] = [Question(f"same-{n}", "?") for n in range(9)]
+    with pytest.raises(InputError, match="split 'train' has nothing to train on but copies of the 1 problems held out"):
+        run_problems(task, config())
+
+
 def test_problems_of_another_split_are_its_first_ones():
     trained, held_out = run_problems(Questions(), config(eval_split="test", eval_problems=4))
     assert [each.id for each in held_out] == ["test-0", "test-1", "test-2", "test-3"]
@@ -82,7 +102,10 @@ def test_problems_of_another_split_are_its_first_ones():
     [
         ({"eval_split": "all"}, "eval_split 'all' has problem 'train-0', which is trained on"),
         ({"eval_problems": 50}, "eval_problems must be less than the 50 problems of split 'train'"),
-        ({"problems": 41}, "problems must be at most 40, the 50 of split 'train' less 10 held out, not 41"),
+        (
+            {"problems": 41},
+            "problems must be at most 40, the 50 of split 'train' less 10 held out and their copies, not 41",
+        ),
     ],
 )
 def test_problems_that_would_be_trained_on_are_refused(settings, message):
@@ -199,4 +222,31 @@ def test_a_finished_run_keeps_the_best_model_alone(run):
 
 
 def test_a_row_without_the_measure_says_nothing_of_the_best(run):
-    assert not BestModel(run, "best@8", save).consider({"step": 1, "best@1": 1.0})
+    with pytest.warns(UserWarning, match="step 1: best@8 is not known, since scores are missing: no model is kept"):
+        assert not BestModel(run, "best@8", save).consider({"step": 1, "best@1": 1.0})
+
+
+def test_replaced_models_that_no_checkpoint_needs_are_removed(tmp_path):
+    run = Run(tmp_path)
+    run.checkpoints.mkdir()
+    best = BestModel(run, "best@8", save)
+    for step in range(10):
+        assert best.consider({"step": step, "best@8": step / 10})
+    assert (run.best / "weights").read_text() == "of step 9"
+    assert not list(run.checkpoints.glob("best-*"))
+
+
+def test_problems_with_all_their_answers_are_measured_where_scores_are_unknown():
+    def rows(problem, count):
+        scores = {"x": 0.0}, {"x": 1.0}
+        return [
+            {"problem": problem, "generation": str(n), "position": 1, "answers": 1, "scores": scores[n == 0]}
+            for n in range(count)
+        ]
+
+    settings = config(eval_pool=8, keep_best="best@8", target={"x": 1.0})
+    pool = pool_of_rows(Path("pool"), enumerate([*rows("a", 8), *rows("b", 7)], start=1))
+    measured = _at_budgets(pool, settings)
+    assert (measured["best@1"], measured["best@8"]) == (1 / 8, 1.0)
+    few = pool_of_rows(Path("pool"), enumerate([*rows("a", 7), *rows("b", 6)], start=1))
+    assert "best@8" not in _at_budgets(few, settings)

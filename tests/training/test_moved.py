@@ -12,10 +12,13 @@ pytest.importorskip("trl")
 from tests.engines.tiny import save_tiny_model
 from tests.training.trained import SMALL, assert_same, result, stop_after
 from vpo.cli.main import main
+from vpo.evaluation.evaluate import EvalConfig
 from vpo.models.adapters import FILE
 from vpo.models.locate import SHIPPED
 from vpo.models.policy import load
-from vpo.training.runs import Run
+from vpo.training.config import TrainConfig
+from vpo.training.moved import NewPaths, relocated
+from vpo.training.runs import Run, create
 from vpo.training.train import resume, train
 from vpo.util.errors import InputError
 
@@ -193,3 +196,18 @@ def test_data_that_was_moved_is_named_and_other_data_is_refused(tmp_path, capsys
     }
     assert held_out == 2  # a fifth
     assert len(trained_on) <= 8
+
+
+def test_a_remembered_path_that_is_gone_is_not_used(tmp_path):
+    (tmp_path / "base").mkdir()
+    run = create(tmp_path / "run", TrainConfig(task="maze", model=str(tmp_path / "base")))
+    for before, expected in (("/other/machine/base", tmp_path / "base"), ("some/model", "some/model")):
+        run.note({"resumed": [{"moved": {"model": before}}]})
+        assert relocated(run, NewPaths())[0].model == str(expected)
+    assert relocated(run, NewPaths(model="/new"))[0].model == "/new"
+
+
+@pytest.mark.parametrize("settings", [{"generator": "vllm"}, {"endpoint": "http://127.0.0.1:1/v1"}])
+def test_a_base_model_is_for_adapters_that_transformers_loads(settings):
+    with pytest.raises(InputError, match="base is for adapters, which generator "):
+        EvalConfig(model="adapter", base="base", **settings)

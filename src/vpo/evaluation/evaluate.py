@@ -87,6 +87,8 @@ class EvalConfig:
         object.__setattr__(self, "generator", chosen_generator(self.generator, self.endpoint))
         if self.endpoint is not None:
             check_remote(thinking=bool(self.sampling.get("thinking")), prefill=self.prefill)
+        if self.base is not None and self.generator != "transformers":
+            raise InputError(f"base is for adapters, which generator {self.generator} cannot load")
 
 
 def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) -> tuple[Comparison, ScoreCounts]:

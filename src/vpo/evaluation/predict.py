@@ -55,7 +55,7 @@ class Outlook:
         problems: how many were simulated.
         base: k → best@k of the untrained policy, of k answers drawn independently from its pool.
         base_l1: its mean L1 distance.
-        by_texts: whether typical answers were told by texts; otherwise by score vectors.
+        without_texts: how many of them have no texts, so that typical answers are known by score vectors alone.
         settings: of the simulation.
         predictions: one for each recipe.
     """
@@ -63,7 +63,7 @@ class Outlook:
     problems: int
     base: Mapping[int, float]
     base_l1: float
-    by_texts: bool
+    without_texts: int
     settings: Mapping[str, float]
     predictions: tuple[Prediction, ...]
 
@@ -110,7 +110,7 @@ def predict(
         problems=len(problems),
         base=dict(zip(ks, base_Pk.mean(axis=0).tolist(), strict=True)),
         base_l1=_l1(supports, uniform),
-        by_texts=all(problem.answers is not None for problem in problems),
+        without_texts=sum(problem.answers is None for problem in problems),
         settings={"steps": steps, "rate": rate, "transfer": transfer},
         predictions=tuple(predictions),
     )

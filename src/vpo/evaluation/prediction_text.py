@@ -6,7 +6,7 @@ from vpo.evaluation.number_text import number_text
 from vpo.evaluation.predict import Outlook, Prediction
 from vpo.evaluation.training_signal import Signal
 from vpo.util.grouping import group_by
-from vpo.util.text import aligned, listed
+from vpo.util.text import aligned, counted, listed
 
 NOT_DIFFERENT = 0.005  # gains below it are not worth a recommendation
 
@@ -32,8 +32,10 @@ def outlook_text(outlook: Outlook) -> str:
     head = ["predicted gain of training", *(f"best@{k}" for k in ks), "one completion", "mean L1"]
     start = ["untrained", *(f"{value:.3f}" for value in outlook.base.values()), "", f"{outlook.base_l1:.2f}"]
     rows = [head, start, *(_row(each) for each in outlook.predictions)]
-    alike = "" if outlook.by_texts else ", typical answers told by their scores, since the pool has no texts"
-    note = f"(simulated on {outlook.problems} problems{alike}; 95% intervals over problems are in --json)"
+    missing = outlook.without_texts
+    alike = f", of {missing} by scores alone, since they have no texts" if missing else ""
+    intervals = "; 95% intervals over problems are in --json" if outlook.problems > 1 else ""
+    note = f"(simulated on {counted(outlook.problems, 'problem')}{alike}{intervals})"
     return "\n".join([*aligned(rows), note, "", recommendation(outlook)])
 
 

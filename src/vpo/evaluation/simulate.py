@@ -165,14 +165,14 @@ def simulate(
     scale, first_slope = 0.0, None
     learns = any(policy.kinds_n.any() for policy in policies)  # otherwise all answers of each problem score alike
     for step in progress(range(steps if learns else 0), f"predicting {recipe.name}"):
-        drawn = [policy.draw(groups, recipe.group) for policy in policies]
-        advantages_PBGM = _advantages(recipe, policies, drawn, step)
+        indices = [policy.draw(groups, recipe.group) for policy in policies]
+        advantages_PBGM = _advantages(recipe, policies, indices, step)
         scale = scale or float(np.sqrt((advantages_PBGM**2).mean()))
         if not scale:
             continue  # no group had a signal
         by_answer = [
             policy.by_answer(indices_BGM, each_BGM / scale)
-            for policy, indices_BGM, each_BGM in zip(policies, drawn, advantages_PBGM, strict=True)
+            for policy, indices_BGM, each_BGM in zip(policies, indices, advantages_PBGM, strict=True)
         ]
         slope = _slope(policies, by_answer)
         first_slope = slope if first_slope is None else first_slope
@@ -182,18 +182,18 @@ def simulate(
     return Simulated(tuple(policy.probabilities() for policy in policies), first_slope or 0.0)
 
 
-def _advantages(recipe: Recipe, policies: Sequence[PoolPolicy], drawn: Sequence[Indices], step: int) -> Floats:
+def _advantages(recipe: Recipe, policies: Sequence[PoolPolicy], indices: Sequence[Indices], step: int) -> Floats:
     """The method's advantages of all groups as one batch, (P, B, G, M); a rollout's is that of each of its answers."""
     groups = [
         (policy.support, number, indices_GM)
-        for policy, indices_BGM in zip(policies, drawn, strict=True)
+        for policy, indices_BGM in zip(policies, indices, strict=True)
         for number, indices_GM in enumerate(indices_BGM)
     ]
     rewards = [support.scores_nD[indices_GM] for support, _, indices_GM in groups]
     targets = [support.target_D for support, *_ in groups]
     names = [f"{support.problem}/{number}" for support, number, _ in groups]
     result = np.asarray(advantages(recipe.method, rewards, target=targets, step=step, problems=names))
-    shape = len(policies), *drawn[0].shape
+    shape = len(policies), *indices[0].shape
     return np.broadcast_to(result.reshape(*shape[:3], -1), shape)
 
 

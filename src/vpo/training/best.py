@@ -39,7 +39,13 @@ class BestModel:
     def consider(self, row: Mapping[str, Any]) -> bool:
         """Keep the model as it stands if a row of the log says that it is the best so far; whether it is."""
         value = row.get(self.measure)
-        if value is None or (self.value is not None and value <= self.value):
+        if value is None:
+            warnings.warn(
+                f"step {row['step']}: {self.measure} is not known, since scores are missing: no model is kept for it",
+                stacklevel=2,
+            )
+            return False
+        if self.value is not None and value <= self.value:
             return False
         step = int(row["step"])
         with new_folder(self.run.best) as temporary:
@@ -48,6 +54,7 @@ class BestModel:
             if self.run.best.is_dir():  # last, so that a kill leaves one of both under a name that `rewind` knows
                 self.run.best.rename(_replaced(self.run, self.step))
         self.step, self.value = step, float(value)
+        prune(self.run)
         return True
 
     def data(self) -> dict[str, Any] | None:

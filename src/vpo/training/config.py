@@ -118,7 +118,10 @@ class TrainConfig:
         least=1,
     )
     eval_pool: int | None = setting(
-        None, "answers sampled for each held-out problem, a multiple of M", shown="the first from 8 on", least=1
+        None,
+        "answers sampled for each held-out problem, a multiple of M",
+        shown="8, or the next multiple of M",
+        least=1,
     )
     eval_temperature: float | None = setting(
         None, "sampling temperature of evaluations", metavar="T", shown="0.7, as in vpo eval", least=0

@@ -183,12 +183,15 @@ def eval_text(row: Mapping[str, Any], config: TrainConfig) -> str:
 def _at_budgets(pool: Pool, config: TrainConfig) -> dict[str, float]:
     """best@K and pass@K by answers, and what one completion has."""
     assert config.eval_pool is not None
-    problems = list(pool.problems.values())
     match = AT_K.fullmatch(config.keep_best or "")
-    fewest = min(len(problem.scores_nD) for problem in problems)  # fewer than the pool where scores are unknown
+    # Where scores are unknown a problem has fewer answers: those that have all are measured, if there are any.
+    whole = [name for name, problem in pool.problems.items() if len(problem.scores_nD) >= config.eval_pool]
+    names = whole or list(pool.problems)
+    problems = [pool.problems[name] for name in names]
+    fewest = min(len(problem.scores_nD) for problem in problems)
     wanted = {*DEFAULT_KS, config.eval_pool, *([int(match[2])] if match else [])}
     budgets = fit_budgets([problems], sorted(k for k in wanted if k <= fewest))
-    table = measure_pool(pool, list(pool.problems), config.target, budgets, texts=False)
+    table = measure_pool(pool, names, config.target, budgets, texts=False)
     return {
         metric.label: float(column_P.mean())
         for metric, column_P in table.items()

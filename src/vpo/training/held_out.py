@@ -1,6 +1,7 @@
 """Which problems a run trains on, and which it holds out to evaluate the model while it trains."""
 
 import hashlib
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ def run_problems(task: Task[Any], config: TrainConfig) -> RunProblems:
     if config.eval_split != config.split:
         trained = task.problems(config.split, count=config.problems)
         held_out = _other_split(task, config)
-        _check_apart(trained, held_out, config)
+        _check_apart(task, trained, held_out, config)
         return RunProblems(trained, held_out)
     everything = task.problems(config.split)
     count = config.eval_problems or max(1, min(PROBLEMS, len(everything) // SHARE))
@@ -37,13 +38,17 @@ def run_problems(task: Task[Any], config: TrainConfig) -> RunProblems:
             f"which is trained on, not {count}"
         )
     names = held_out_names([problem.id for problem in everything], count)
-    rest = [problem for problem in everything if problem.id not in names]
+    held_out = [problem for problem in everything if problem.id in names]
+    same = {_content(task, problem) for problem in held_out}  # data sets repeat problems under other ids
+    rest = [problem for problem in everything if _content(task, problem) not in same]
     if config.problems is not None and config.problems > len(rest):
         raise InputError(
             f"problems must be at most {len(rest)}, the {len(everything)} of split {config.split!r} less {count} held "
-            f"out, not {config.problems}"
+            f"out and their copies, not {config.problems}"
         )
-    return RunProblems(take(rest, config.problems), [problem for problem in everything if problem.id in names])
+    if not rest:
+        raise InputError(f"split {config.split!r} has nothing to train on but copies of the {count} problems held out")
+    return RunProblems(take(rest, config.problems), held_out)
 
 
 def held_out_names(names: Sequence[str], count: int) -> set[str]:
@@ -61,12 +66,17 @@ def _other_split(task: Task[Any], config: TrainConfig) -> Sequence[Any]:
     return task.problems(config.eval_split)[:PROBLEMS]
 
 
-def _check_apart(trained: Sequence[Any], held_out: Sequence[Any], config: TrainConfig) -> None:
-    """Refuse a split that shares problems with the one that is trained on: ids alone are unique within a split."""
-    by_name = {problem.id: problem for problem in trained}
+def _check_apart(task: Task[Any], trained: Sequence[Any], held_out: Sequence[Any], config: TrainConfig) -> None:
+    """Refuse a split that shares problems with the one that is trained on, by their questions: ids can be others."""
+    known = {_content(task, problem) for problem in trained}
     for problem in held_out:
-        if problem.id in by_name and by_name[problem.id] == problem:
+        if _content(task, problem) in known:
             raise InputError(
                 f"eval_split {config.eval_split!r} has problem {problem.id!r}, which is trained on: name a split of "
                 f"other problems, or {config.split!r} to hold some of those out"
             )
+
+
+def _content(task: Task[Any], problem: Any) -> str:
+    """What is asked, which is the same for copies of a problem."""
+    return json.dumps(task.question(problem))

@@ -31,9 +31,9 @@ class NewPaths:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def named(self) -> dict[str, str]:
-        """Those that are given, by setting, absolute."""
-        given = {"model": self.model, "task": self.task, **self.files}
-        return {name: os.path.normpath(absolute(path)) for name, path in given.items() if path is not None}
+        """Those that are not None, by setting, absolute."""
+        paths = {"model": self.model, "task": self.task, **self.files}
+        return {name: os.path.normpath(absolute(path)) for name, path in paths.items() if path is not None}
 
 
 NOT_MOVED = NewPaths()
@@ -50,11 +50,12 @@ def origin(run: Run, prepared: PreparedRun) -> dict[str, Any]:
     }
 
 
-def relocated(run: Run, given: NewPaths) -> tuple[TrainConfig, dict[str, str]]:
+def relocated(run: Run, new_paths: NewPaths) -> tuple[TrainConfig, dict[str, str]]:
     """The settings of a run with paths that exist, and those of them that are not as in `config.toml`."""
-    config, notes, named = run.config(), run.notes(), given.named()
+    config, notes, named = run.config(), run.notes(), new_paths.named()
     resumed = notes.get("resumed") or [{}]
-    known = {**resumed[-1].get("moved", {}), **named}
+    remembered = {name: path for name, path in resumed[-1].get("moved", {}).items() if _is_there(path)}
+    known = {**remembered, **named}
     relative = notes.get("origin", {}).get("relative", {})
     moved: dict[str, str] = {}
     for paths in (_task_file, _paths):  # the file of a task says which of its settings are files
@@ -101,10 +102,15 @@ def _paths(config: TrainConfig) -> dict[str, str]:
 
 def _existing(path: str, relative: str | None, folder: Path) -> str | None:
     """A path, or a name on the hub, as it is; or the path that is there as seen from the run; None without either."""
-    if not Path(path).is_absolute() or Path(path).exists():
+    if _is_there(path):
         return path
     beside = os.path.abspath(folder / relative) if relative is not None else None
     return beside if beside is not None and Path(beside).exists() else None
+
+
+def _is_there(path: str) -> bool:
+    """Whether a path exists; a name on the hub may."""
+    return not Path(path).is_absolute() or Path(path).exists()
 
 
 def _with_paths(config: TrainConfig, paths: Mapping[str, str]) -> TrainConfig:

@@ -168,6 +168,10 @@ class Run(RunFolder):
         for number, path in self._checkpoints():
             if number > step or path not in complete:
                 _remove_checkpoint(path)
+        self.remove_temporary()
+
+    def remove_temporary(self) -> None:
+        """Remove the temporary files and folders of a process that was killed while it wrote."""
         written = (self.metrics, self.rollouts, self.evaluations, self.model, self.adapter)
         for name in (NOTES, *(path.name for path in written)):
             for path in self.folder.glob(f".{name}.*"):  # temporary files of `replacing` and `new_folder`

@@ -119,7 +119,11 @@ def _train_locked(run: Run, prepared: PreparedRun, moved: Mapping[str, str] = NO
         if from_main(run.finished):  # by the process that had the lock before
             return TrainResult(run, prepared.config.steps, finished=True)
         if from_main(run.adapter.is_dir()):
+            if is_main():
+                run.remove_temporary()
             save_merged(run, prepared)
+            if is_main():
+                best.prune(run)
             return TrainResult(run, prepared.config.steps, finished=True)
         try:
             steps = _train_steps(run, prepared, moved)

@@ -20,7 +20,7 @@ class CodeQualityTask(ProgramTask):
 
     tests is the share of the rewarded tests that pass. Only a program that passes all of them has more: brevity is 1 up
     to the length of the data's solution, then that length over its own, in characters without spaces, comments
-    included. speed is alike for the processor time that the sandbox measured over these tests, in tenths. A problem is
+    included. speed is alike for the time that the sandbox charged for these tests, in tenths. A problem is
     solved if all tests pass, the hidden ones included.
     """
 
@@ -29,7 +29,7 @@ class CodeQualityTask(ProgramTask):
     objectives: ClassVar[tuple[Objective, ...]] = (
         Objective("tests", "share of the tests that pass"),
         Objective("brevity", "passes all tests, and is no longer than the solution"),
-        Objective("speed", "passes all tests, and takes no more processor time than the solution"),
+        Objective("speed", "passes all tests, and takes no longer than the solution"),
     )
     weights: ClassVar[Vector] = (1 / 2, 1 / 4, 1 / 4)
 
@@ -39,7 +39,7 @@ class CodeQualityTask(ProgramTask):
 
     @cached_property
     def _solution_seconds(self) -> dict[str, float]:
-        """The processor time of the solution of each problem, by its id."""
+        """What the solution of each problem took, by its id."""
         return {}
 
     def prepare(self, problems: Sequence[CodeProblem]) -> None:
@@ -47,13 +47,15 @@ class CodeQualityTask(ProgramTask):
         super().prepare(problems)
         untimed = {each.id: each for each in problems if each.solution and each.id not in self._solution_seconds}
         submissions = [Submission(each, each.solution or "", each.checks) for each in untimed.values()]
-        timed = grade(self.sandbox, submissions) if submissions else []
-        self._solution_seconds.update({name: seconds_of(each) for name, each in zip(untimed, timed, strict=True)})
+        for name, verdicts in zip(untimed, grade(self.sandbox, submissions) if submissions else [], strict=True):
+            if passed_tests(verdicts) is not None:  # else it is timed again
+                self._solution_seconds[name] = seconds_of(verdicts)
 
     def vector(self, problem: CodeProblem, source: str, verdicts: Sequence[Verdict]) -> Vector | None:
         """The share of tests that pass, and for a program that passes all, brevity and speed."""
         passed = passed_tests(verdicts)
-        if passed is None:
+        timed = problem.solution is None or problem.id in self._solution_seconds
+        if passed is None or (all(passed) and not timed):
             return None
         if not all(passed):
             return sum(passed) / len(passed), 0.0, 0.0
@@ -76,5 +78,5 @@ def speed(seconds: float, allowed: float) -> float:
 
 
 def seconds_of(verdicts: Sequence[Verdict]) -> float:
-    """The processor time of a program over its tests."""
+    """What a program took over its tests: processor time, and time asleep."""
     return sum(verdict.seconds for verdict in verdicts)
