@@ -1,5 +1,6 @@
 """Metrics: what is measured of a pool, and within which budget."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +19,7 @@ class Budget(StrEnum):
 
 # Metrics with a budget.
 BEST, PASS, ORACLE_SHARE = "best@k", "pass@k", "share of the oracle"
+AT_K = re.compile(r"(best|pass)@([1-9]\d{0,5})")  # with its k
 # Metrics of one generation.
 FIRST, SET = "first", "set"
 ONE_GENERATION = {FIRST: "answer 1 alone", SET: "best answer of one generation"}

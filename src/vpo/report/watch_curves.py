@@ -1,7 +1,6 @@
 """The metrics of a run, step by step, as curves and as speed."""
 
 import math
-import re
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from vpo.core.types import Floats
+from vpo.evaluation.metrics import AT_K
 
 # Panel → its lines: name → the metrics, of TRL or of verl, the first of which that is logged is shown.
 PANELS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -25,7 +25,6 @@ HELD_OUT = {
     "held-out, one completion": {"set": "set", "first answer": "first", "set reward": "set_reward"},
     "held-out answers in form, and read": {"in form": "parse_rate", "read": "read_rate"},
 }
-AT_K = re.compile(r"(best|pass)@\d{1,6}")
 SECONDS = ("step_time", "timing_s/step")
 LENGTHS = ("completions/mean_length", "response_length/mean")
 KEPT = {*SECONDS, *LENGTHS, *(metric for lines in PANELS.values() for names in lines.values() for metric in names)}

@@ -5,7 +5,6 @@ completion under the target, ``set_reward`` under uniform weightings, ``parse_ra
 """
 
 import random
-import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from vpo.core.set_reward import set_reward
 from vpo.evaluation.budgets import DEFAULT_KS, fit_budgets
 from vpo.evaluation.evaluate import check_pool_size, problem_prompts, unscored_completions
 from vpo.evaluation.measure import measure_pool
-from vpo.evaluation.metrics import BEST, FIRST, PASS, SET, Budget
+from vpo.evaluation.metrics import AT_K, BEST, FIRST, PASS, SET, Budget
 from vpo.evaluation.pools import Pool, pool_of_rows
 from vpo.evaluation.score import score_completions
 from vpo.evaluation.scored import ScoreCounts, ScoredCompletion
@@ -37,7 +36,6 @@ from vpo.util.processes import gathered, is_main, together
 POOL = 8  # answers for each problem, or the first multiple of m above
 TEMPERATURE = 0.7  # as in `vpo eval`
 NONE = "none"  # as `keep_best`: keep no model
-AT_K = re.compile(r"(best|pass)@([1-9]\d*)")
 SET_REWARD = "set_reward"
 MEASURES = (SET, SET_REWARD, FIRST)  # beside best@K and pass@K
 
