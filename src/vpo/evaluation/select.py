@@ -11,10 +11,10 @@ from vpo.core.judge_error import ScorePrior
 from vpo.core.simplex import DEFAULT_SIZE, directions
 from vpo.core.types import Floats
 from vpo.evaluation.answer_rows import AnswerPool, copies, key_of, words
-from vpo.evaluation.consensus import same_form, score_agreement, word_overlap
 from vpo.evaluation.different_answers import SCENARIOS, DifferentAnswers, different_answers, priors_of
 from vpo.evaluation.judged import Judged, own_scores
 from vpo.evaluation.select_config import SelectConfig
+from vpo.evaluation.similarity import same_form, score_agreement, word_overlap
 from vpo.tasks import Task
 from vpo.util.errors import InputError
 from vpo.util.progress import progress
