@@ -101,6 +101,17 @@ def test_the_majority_is_the_least_risk(tmp_path):
     assert chosen(path, 3, SelectConfig(by="mbr")) == ["1", "0", "3"]
 
 
+def test_scores_do_not_break_the_ties_of_a_majority_vote(tmp_path):
+    different = [row(n, {"right": score}) for n, score in enumerate([0.0, 0.2, 1.0])]
+    path = write(tmp_path / "different.jsonl", different)
+    assert chosen(path, 2, SelectConfig(by="mbr")) == ["0", "1"]
+    assert chosen(path, 2, SelectConfig(by="mbr", similarity="words")) == ["0", "1"]
+    # Three votes for each of two routes; RRD is the text of one that was sampled twice.
+    texts = ["R R D", "RRD", "RRD", "DD", "D D", "d d"]
+    routes = write(tmp_path / "routes.jsonl", [row(n, {"gold": n / 5}, text) for n, text in enumerate(texts)])
+    assert chosen(routes, 2, SelectConfig(by="mbr"), task=MazeTask()) == ["1", "3"]
+
+
 def test_votes_can_be_weighed_by_a_verifier(tmp_path):
     rows = [row(0, {"v": 0.1}, "x"), row(1, {"v": 0.1}, "x"), row(2, {"v": 0.9}, "y")]
     path = write(tmp_path / "votes.jsonl", rows)
@@ -120,7 +131,7 @@ def test_overlap_of_words_and_of_scores(tmp_path):
     texts = ["the cat sat", "the cat sat down", "a dog"]
     vectors = [{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, {"a": 0.4, "b": 0.4}]
     path = write(tmp_path / "p.jsonl", [row(n, vectors[n], text) for n, text in enumerate(texts)])
-    assert chosen(path, 1, SelectConfig(by="mbr", similarity="words")) == ["1"]  # 6/7 + 1 each; the higher score
+    assert chosen(path, 1, SelectConfig(by="mbr", similarity="words")) == ["0"]  # 6/7 + 1 each; the first
     # Agreements with all three: 1 + 0 + 0.6, 0 + 1 + 0.4, 0.6 + 0.4 + 1.
     assert chosen(path, 1, SelectConfig(by="mbr", similarity="scores")) == ["2"]
 
@@ -310,7 +321,7 @@ def test_texts_are_needed_where_they_are_compared(tmp_path):
     path = write(tmp_path / "bare.jsonl", rows)
     with pytest.raises(InputError, match="similarity exact needs texts, and problem 'p' has none: choose scores"):
         select(read_answers(path), 1, SelectConfig(by="mbr"))
-    assert chosen(path, 1, SelectConfig(by="mbr", similarity="scores")) == ["1"]
+    assert chosen(path, 1, SelectConfig(by="mbr", similarity="scores")) == ["0"]
 
 
 def test_rows_name_their_source(pool):

@@ -112,11 +112,16 @@ def _cover(problem: DifferentAnswers, k: int, config: SelectConfig, prior: Score
 def _least_risk(
     problem: DifferentAnswers, k: int, config: SelectConfig, normal_form: Callable[[str], Hashable]
 ) -> Cover:
-    """The answers of which one is similar to what was sampled: of one answer, minimum Bayes risk."""
-    votes_n = problem.counts_n * np.maximum(problem.values_n, 0.0) if config.weigh_votes else problem.counts_n
+    """The answers of which one is similar to what was sampled: of one answer, minimum Bayes risk.
+
+    With equality as the similarity that is the majority vote of self-consistency. Unless votes are weighed, scores do
+    not break ties: where all texts differ, they alone would choose.
+    """
+    values_n = problem.values_n if config.weigh_votes else np.ones(len(problem.rows_n))
+    votes_n = problem.counts_n * np.maximum(values_n, 0.0)
     votes_n = votes_n if votes_n.sum() > 0 else problem.counts_n
     similarity_nn = _similarity(problem, config.similarity, normal_form)
-    preference_n = problem.preference(problem.values_n)
+    preference_n = problem.preference(values_n)
     return cover_columns(similarity_nn, k, weights_C=votes_n / votes_n.sum(), preference_n=preference_n)
 
 
