@@ -119,6 +119,21 @@ def test_votes_can_be_weighed_by_a_verifier(tmp_path):
     assert chosen(path, 1, SelectConfig(by="mbr", weigh_votes=True)) == ["2"]
 
 
+@pytest.mark.parametrize("similarity", ["exact", "words"])
+def test_answers_without_a_score_vote(tmp_path, similarity):
+    """A judge that abstains on all copies of x but one, and on y, changes no vote; where votes are weighed, it does."""
+    texts = ["z", "z", "x", "x", "x", "y"]
+    path = write(tmp_path / "votes.jsonl", [row(n, {"v": 0.5}, text) for n, text in enumerate(texts)])
+    answers = read_answers(path)
+    known = [row(n, {"v": 0.5}, texts[n]) for n in (0, 1, 2)]
+    judged = judged_by_pool(answers, write(tmp_path / "judge.jsonl", known))
+    vote = select(answers, 3, SelectConfig(by="mbr", similarity=similarity), judged=judged)
+    assert (vote.problems["p"].chosen, vote.problems["p"].top, vote.notes) == ((2, 0, 5), (0, 2), ())
+    weighed = select(answers, 3, SelectConfig(by="mbr", similarity=similarity, weigh_votes=True), judged=judged)
+    assert weighed.problems["p"].chosen == (0, 2)
+    assert weighed.notes[0].endswith("which are not chosen: 3")
+
+
 def test_the_normal_form_of_a_task_decides_what_is_the_same(tmp_path):
     texts = ["R R D", "RRD", "rrd", "DD", "DD"]
     path = write(tmp_path / "routes.jsonl", [row(n, {"gold": 0.0}, text) for n, text in enumerate(texts)])

@@ -1,6 +1,6 @@
 """Choosing at the end: k answers of each problem of a pool, by a judge that may err."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,15 @@ from vpo.core.cover import Cover, cover_columns, greedy_cover
 from vpo.core.judge_error import ScorePrior
 from vpo.core.simplex import DEFAULT_SIZE, directions
 from vpo.core.types import Floats
-from vpo.evaluation.answer_rows import AnswerPool, copies, key_of, words
-from vpo.evaluation.different_answers import SCENARIOS, DifferentAnswers, different_answers, priors_of
+from vpo.evaluation.answer_rows import AnswerPool, key_of, words
+from vpo.evaluation.different_answers import (
+    SCENARIOS,
+    DifferentAnswers,
+    ScoredAnswers,
+    different_answers,
+    priors_of,
+    scored_answers,
+)
 from vpo.evaluation.judged import Judged, own_scores
 from vpo.evaluation.select_config import SelectConfig
 from vpo.evaluation.similarity import same_form, score_agreement, word_overlap
@@ -69,35 +76,43 @@ def select(
         raise InputError(f"k must be 1 or more, not {k}")
     config = config or SelectConfig()
     judged = judged or own_scores(answers)
-    known = {name: different_answers(name, rows, judged, target) for name, rows in answers.problems.items()}
-    scored = [each for each in known.values() if each is not None]
-    priors = priors_of(scored, config.error, whole=config.error_of == "answers")
+    scored = {name: scored_answers(name, rows, judged, target) for name, rows in answers.problems.items()}
+    known = [each for each in scored.values() if each is not None]
+    priors = priors_of(known, config.error, whole=config.error_of == "answers")
     normal_form = words if task is None else task.normal_form
     choices = {}
-    for name, each in progress(list(known.items()), f"choosing from {answers.evaluation.pool.path}"):
-        if each is None:
-            first = tuple(group[0] for group in copies(answers.problems[name]))
-            choices[name] = ProblemChoice(first[:k], first[:k], len(first))
-        else:
-            choices[name] = _choose(each, min(k, len(each.rows_n)), config, priors.get(each.objectives), normal_form)
-    return Selection(choices, tuple(_notes(answers, judged, choices, k)))
+    for name, each in progress(list(scored.items()), f"choosing from {answers.evaluation.pool.path}"):
+        prior = None if each is None else priors.get(each.objectives)
+        every = different_answers(name, answers.problems[name])
+        choices[name] = _choose(every, each, k, config, prior, normal_form)
+    return Selection(choices, tuple(_notes(answers, judged, choices, k, config)))
 
 
 def _choose(
-    problem: DifferentAnswers,
+    every: DifferentAnswers,
+    scored: ScoredAnswers | None,
     k: int,
     config: SelectConfig,
     prior: ScorePrior | None,
     normal_form: Callable[[str], Hashable],
 ) -> ProblemChoice:
+    """The choice of one problem: of every answer where texts vote, else of those that have a score."""
+    top = every.rows_n[:k] if scored is None else _rows(scored, np.argsort(-scored.preference(scored.values_n))[:k])
+    if not config.uses_scores:
+        vote = _least_risk(every, k, _text_similarity(every, config.similarity, normal_form))
+        return ProblemChoice(_rows(every, vote.order), top, len(every.rows_n))
+    if scored is None:
+        return ProblemChoice(top, top, len(every.rows_n))
     by_risk = config.by == "mbr"
-    cover = _least_risk(problem, k, config, normal_form) if by_risk else _cover(problem, k, config, prior)
-    top = np.argsort(-problem.preference(problem.values_n))[:k]
-    chosen = tuple(problem.rows_n[index] for index in cover.order)
-    return ProblemChoice(chosen, tuple(problem.rows_n[index] for index in top), len(problem.rows_n))
+    cover = _scored_risk(scored, k, config, normal_form) if by_risk else _cover(scored, k, config, prior)
+    return ProblemChoice(_rows(scored, cover.order), top, len(scored.rows_n))
 
 
-def _cover(problem: DifferentAnswers, k: int, config: SelectConfig, prior: ScorePrior | None) -> Cover:
+def _rows(problem: DifferentAnswers, indices: Iterable[int]) -> tuple[int, ...]:
+    return tuple(problem.rows_n[index] for index in indices)
+
+
+def _cover(problem: ScoredAnswers, k: int, config: SelectConfig, prior: ScorePrior | None) -> Cover:
     """The answers whose best is good on average over the weightings, or under w*, and over what the scores may be."""
     scenarios_SnD = problem.scenarios(prior)
     size = DEFAULT_SIZE if prior is None else DIRECTIONS_PER_SCENARIO
@@ -106,28 +121,34 @@ def _cover(problem: DifferentAnswers, k: int, config: SelectConfig, prior: Score
     else:
         points_KD = directions(len(problem.objectives), config.concentration, size=size)
     preference_n = problem.preference(scenarios_SnD.mean(axis=0) @ problem.weights_D)
+    k = min(k, len(problem.rows_n))
     return greedy_cover(scenarios_SnD, k, directions=points_KD, preference=preference_n)
 
 
-def _least_risk(
-    problem: DifferentAnswers, k: int, config: SelectConfig, normal_form: Callable[[str], Hashable]
-) -> Cover:
+def _scored_risk(problem: ScoredAnswers, k: int, config: SelectConfig, normal_form: Callable[[str], Hashable]) -> Cover:
+    """The least risk where scores weigh the votes, or say how similar answers are."""
+    if config.similarity == "scores":
+        similarity_nn = score_agreement(problem.scores_nD, problem.weights_D)
+    else:
+        similarity_nn = _text_similarity(problem, config.similarity, normal_form)
+    return _least_risk(problem, k, similarity_nn, problem.values_n if config.weigh_votes else None)
+
+
+def _least_risk(problem: DifferentAnswers, k: int, similarity_nn: Floats, values_n: Floats | None = None) -> Cover:
     """The answers of which one is similar to what was sampled: of one answer, minimum Bayes risk.
 
-    With equality as the similarity that is the majority vote of self-consistency. Unless votes are weighed, scores do
-    not break ties: where all texts differ, they alone would choose.
+    With equality as the similarity that is the majority vote of self-consistency. Values weigh the votes. Without them
+    no score breaks a tie: where all texts differ, it alone would choose.
     """
-    values_n = problem.values_n if config.weigh_votes else np.ones(len(problem.rows_n))
+    values_n = np.ones(len(problem.rows_n)) if values_n is None else values_n
     votes_n = problem.counts_n * np.maximum(values_n, 0.0)
     votes_n = votes_n if votes_n.sum() > 0 else problem.counts_n
-    similarity_nn = _similarity(problem, config.similarity, normal_form)
+    k = min(k, len(problem.rows_n))
     preference_n = problem.preference(values_n)
     return cover_columns(similarity_nn, k, weights_C=votes_n / votes_n.sum(), preference_n=preference_n)
 
 
-def _similarity(problem: DifferentAnswers, similarity: str, normal_form: Callable[[str], Hashable]) -> Floats:
-    if similarity == "scores":
-        return score_agreement(problem.scores_nD, problem.weights_D)
+def _text_similarity(problem: DifferentAnswers, similarity: str, normal_form: Callable[[str], Hashable]) -> Floats:
     texts = [text for text in problem.texts if text is not None]
     if len(texts) < len(problem.texts):
         raise InputError(
@@ -136,15 +157,17 @@ def _similarity(problem: DifferentAnswers, similarity: str, normal_form: Callabl
     return same_form(texts, normal_form) if similarity == "exact" else word_overlap(texts)
 
 
-def _notes(answers: AnswerPool, judged: Judged, choices: Mapping[str, ProblemChoice], k: int) -> list[str]:
+def _notes(
+    answers: AnswerPool, judged: Judged, choices: Mapping[str, ProblemChoice], k: int, config: SelectConfig
+) -> list[str]:
     """What the reader of the choices should know."""
     known = [[key_of(row) in judged.scores for row in rows] for rows in answers.problems.values()]
     unknown = sum(each.count(False) for each in known)
     blind = sum(not any(each) for each in known)
     few = sum(each.different < k for each in choices.values())
     notes = {
-        f"answers without a score in {judged.source}, which are not chosen": unknown,
-        "problems of which no answer has a score, whose first answers are chosen": blind,
+        f"answers without a score in {judged.source}, which are not chosen": unknown if config.uses_scores else 0,
+        "problems of which no answer has a score, whose first answers are chosen": blind if config.uses_scores else 0,
         f"problems with fewer than {k} different answers, all of which are chosen": few,
     }
     return [f"{note}: {count}" for note, count in notes.items() if count]

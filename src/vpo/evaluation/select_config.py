@@ -46,6 +46,11 @@ class SelectConfig:
         False, "with mbr: an answer counts by its score under w* instead of once, as in weighted self-consistency"
     )
 
+    @property
+    def uses_scores(self) -> bool:
+        """Whether the choice depends on scores; a vote on texts does not."""
+        return self.by != "mbr" or self.weigh_votes or self.similarity == "scores"
+
     def __post_init__(self) -> None:
         """Refuse values that are out of bounds, and settings of another way to choose."""
         check_settings(self)
