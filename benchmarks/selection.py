@@ -87,7 +87,7 @@ class Benchmark:
         self.columns = [
             measure_columns(rows, weights_of(name, rows, self.target)) for name, rows in self.answers.problems.items()
         ]
-        self.texts = all("answer" in row for rows in self.answers.problems.values() for row in rows)
+        self.texts = all(any("answer" in row for row in rows) for rows in self.answers.problems.values())
 
     def baselines(self) -> dict[str, dict[int, Columns]]:
         """Random answers, the bound, and all answers."""

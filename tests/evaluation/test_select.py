@@ -95,6 +95,20 @@ def test_rows_without_a_text_are_chosen_only_where_no_row_has_one(tmp_path):
     assert chosen(write(tmp_path / "none.jsonl", bare), 2) == ["1", "0"]
 
 
+def test_rows_without_a_text_count_among_the_sampled_answers(tmp_path, capsys):
+    """Four samples, of which two have no text: a random one is worth (1 + 0.5 + 0 + 0) / 4."""
+    rows = [row(0, {"a": 1.0}), row(1, {"a": 0.5}), *({**row(n, {"a": 0.0}), "answer": None} for n in (2, 3))]
+    path = write(tmp_path / "some.jsonl", rows)
+    assert main(["select", path, "--k", "1,4", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["answers"], data["different"]) == (4, 2)
+    assert data["notes"][1] == "answers without a text, which are not chosen: 2"
+    one, four = (each["values"] for each in data["values"])
+    assert one["random"]["target"]["mean"] == pytest.approx(0.375)
+    assert four["random"]["target"]["mean"] == one["all"]["target"]["mean"] == 1.0
+    assert len(data["chosen"]["p"]) == 2
+
+
 def test_the_majority_is_the_least_risk(tmp_path):
     texts = ["#### 3", "#### 7", "####  7", "#### 5", "#### 7", "#### 3"]
     path = write(tmp_path / "votes.jsonl", [row(n, {"right": 0.0}, text) for n, text in enumerate(texts)])

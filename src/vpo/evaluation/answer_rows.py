@@ -23,8 +23,7 @@ class AnswerPool:
 
     Attributes:
         evaluation: the pool, and how it was sampled where that is known.
-        problems: id → the rows of the answers that can be chosen, in the order of the file. Rows without a text are not
-            among them, unless the problem has no text at all.
+        problems: id → the rows of its answers, in the order of the file.
     """
 
     evaluation: Evaluation
@@ -37,11 +36,7 @@ def read_answers(path: str | Path) -> AnswerPool:
     file = Path(path) if evaluation.folder is None else evaluation.folder / POOL
     rows = (check_row(without_null_scores(row)) for _, row in read_rows(file, without=["completion"]))
     by_problem = group_by(rows, lambda row: str(row["problem"]))
-    return AnswerPool(evaluation, {name: _answers(some) for name, some in by_problem.items()})
-
-
-def _answers(rows: Sequence[Row]) -> tuple[Row, ...]:
-    return tuple(row for row in rows if "answer" in row) or tuple(rows)
+    return AnswerPool(evaluation, {name: tuple(some) for name, some in by_problem.items()})
 
 
 def key_of(row: Row) -> AnswerKey:
@@ -59,9 +54,14 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
+def choosable(rows: Sequence[Row]) -> list[int]:
+    """The indices of the rows that can be chosen: those with a text, or all where none has one."""
+    return [index for index, row in enumerate(rows) if "answer" in row] or list(range(len(rows)))
+
+
 def copies(rows: Sequence[Row]) -> list[list[int]]:
-    """The indices of the rows of each different answer. A row without a text is like no other."""
-    return list(group_by(range(len(rows)), lambda index: _identity(rows[index], index)).values())
+    """The indices of the rows of each different answer that can be chosen. A row without a text is like no other."""
+    return list(group_by(choosable(rows), lambda index: _identity(rows[index], index)).values())
 
 
 def _identity(row: Row, index: int) -> str | int:

@@ -9,7 +9,7 @@ import numpy as np
 from vpo.core.judge_error import ScorePrior, possible_scores, score_prior
 from vpo.core.targets import weights_for
 from vpo.core.types import Floats
-from vpo.evaluation.answer_rows import copies, key_of, scores_of
+from vpo.evaluation.answer_rows import choosable, copies, key_of, scores_of
 from vpo.evaluation.judged import Judged
 from vpo.util.grouping import group_by
 from vpo.util.row_files import Row
@@ -104,7 +104,7 @@ def scored_answers(
 
     The target is that of the pool: it holds where the scores to choose by have the pool's objectives, else their own.
     """
-    vectors = {index: judged.scores.get(key_of(rows[index])) for group in copies(rows) for index in group}
+    vectors = {index: judged.scores.get(key_of(rows[index])) for index in choosable(rows)}
     known = {index: vector for index, vector in vectors.items() if vector is not None}
     if not known:
         return None

@@ -10,7 +10,7 @@ from vpo.core.cover import Cover, cover_columns, greedy_cover
 from vpo.core.judge_error import ScorePrior
 from vpo.core.simplex import DEFAULT_SIZE, directions
 from vpo.core.types import Floats
-from vpo.evaluation.answer_rows import AnswerPool, key_of, words
+from vpo.evaluation.answer_rows import AnswerPool, choosable, key_of, words
 from vpo.evaluation.different_answers import (
     SCENARIOS,
     DifferentAnswers,
@@ -161,11 +161,14 @@ def _notes(
     answers: AnswerPool, judged: Judged, choices: Mapping[str, ProblemChoice], k: int, config: SelectConfig
 ) -> list[str]:
     """What the reader of the choices should know."""
-    known = [[key_of(row) in judged.scores for row in rows] for rows in answers.problems.values()]
+    groups = [[rows[index] for index in choosable(rows)] for rows in answers.problems.values()]
+    known = [[key_of(row) in judged.scores for row in rows] for rows in groups]
+    silent = sum(map(len, answers.problems.values())) - sum(map(len, groups))
     unknown = sum(each.count(False) for each in known)
     blind = sum(not any(each) for each in known)
     few = sum(each.different < k for each in choices.values())
     notes = {
+        "answers without a text, which are not chosen": silent,
         f"answers without a score in {judged.source}, which are not chosen": unknown if config.uses_scores else 0,
         "problems of which no answer has a score, whose first answers are chosen": blind if config.uses_scores else 0,
         f"problems with fewer than {k} different answers, all of which are chosen": few,
