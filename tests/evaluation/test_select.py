@@ -226,6 +226,18 @@ def test_what_is_written_is_a_pool(tmp_path, pool, ending, capsys):
     assert expected["values"][0]["mean"] == pytest.approx(data["values"][1]["values"]["chosen"]["weightings"]["mean"])
 
 
+def test_where_fewer_are_chosen_none_is_missing(tmp_path, capsys):
+    rows = [row(n, {"a": 1.0}) for n in range(3)] + [row(n, {"a": 0.5}, "same", problem="q") for n in range(3)]
+    out = tmp_path / "out.jsonl"
+    assert main(["select", write(tmp_path / "pool.jsonl", rows), "--k", "3", "--out", str(out)]) == 0
+    assert [each["answers"] for _, each in read_rows(out)] == [3, 3, 3, 1]
+    assert read_pool(out).problems["q"].scores_nD.tolist() == [[0.5]]
+    capsys.readouterr()
+    assert main(["measure", str(out), "--json"]) == 0
+    best = json.loads(capsys.readouterr().out)["measures"][0]
+    assert (best["by"], best["at"], best["values"][0]["mean"]) == ("answers", 1, 0.75)
+
+
 def test_objectives_may_differ_between_problems(tmp_path, capsys):
     rows = [row(n, {"test_1": n % 2, "test_2": 1 - n % 2}, solved=n == 2) for n in range(3)]
     rows += [row(n, {"test_1": n / 4}, problem="q", solved=False) for n in range(4)]
@@ -355,7 +367,7 @@ def test_texts_are_needed_where_they_are_compared(tmp_path):
 
 def test_rows_name_their_source(pool):
     answers = read_answers(pool)
-    rows = list(selected_rows(answers, select(answers, 2), 2))
+    rows = list(selected_rows(answers, select(answers, 2)))
     assert [(each["position"], each["source_generation"], each["source_position"]) for each in rows] == [
         (1, "0", 1),
         (2, "1", 1),

@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     judged = _judged(options, answers, task)
     selection = select(answers, ks[-1], config, target=target, judged=judged, task=task)
     values = selection_values(answers, selection, ks, target=target, concentration=config.concentration)
-    write_pool(out, selected_rows(answers, selection, ks[-1], judged))
+    write_pool(out, selected_rows(answers, selection, judged))
     notes = [*target_notes, *selection.notes, *_notes(config, judged)]
     if options.json:
         data = selection_data(answers, selection, values, config, target)

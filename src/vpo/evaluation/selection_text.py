@@ -18,11 +18,12 @@ HEADINGS = {WEIGHTINGS: "random weightings", TARGET: "under w*", SOLVED: "solved
 GENERATION = "selected"  # the id of the one generation that a problem has in the pool of chosen answers
 
 
-def selected_rows(answers: AnswerPool, selection: Selection, k: int, judged: Judged | None = None) -> Iterator[Row]:
-    """The chosen answers as a pool with one generation of k answers for each problem, in the order of choice.
+def selected_rows(answers: AnswerPool, selection: Selection, judged: Judged | None = None) -> Iterator[Row]:
+    """The chosen answers as a pool with one generation for each problem, in the order of choice.
 
-    The scores are those of the pool. `source_generation` and `source_position` say which answer of it a row is;
-    `judged` has the scores that it was chosen by, where these are others.
+    Where fewer than k were chosen the generation has as many: none is missing, so that none counts as zeros. The scores
+    are those of the pool. `source_generation` and `source_position` say which answer of it a row is; `judged` has the
+    scores that it was chosen by, where these are others.
     """
     for name, choice in selection.problems.items():
         for position, index in enumerate(choice.chosen, start=1):
@@ -34,7 +35,7 @@ def selected_rows(answers: AnswerPool, selection: Selection, k: int, judged: Jud
                 "generation": GENERATION,
                 "position": position,
                 **kept,
-                "answers": k,
+                "answers": len(choice.chosen),
                 "source_generation": row["generation"],
                 "source_position": row["position"],
                 **by,
