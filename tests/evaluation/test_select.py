@@ -1,6 +1,7 @@
 """`vpo select`: what is chosen, what it is worth, what is written; by a weighting, another pool, and a judge."""
 
 import json
+import re
 from random import Random
 
 import numpy as np
@@ -197,17 +198,30 @@ def test_another_pool_judges_and_the_pool_measures(tmp_path, pool):
 def test_a_judge_with_other_objectives_has_its_own_target(tmp_path, pool):
     target = {"style": 0.25, "tone": 0.75}
     rows = [row(n, {"style": n / 4, "tone": 1 - n / 4}, target=target) for n in range(5)]
+    rows = [{**each, "answer": None} for each in rows]  # a judge's pool needs no texts
     judge = write(tmp_path / "judge.jsonl", rows)
     answers = read_answers(pool)
     judged = judged_by_pool(answers, judge)
-    found = select(answers, 1, SelectConfig(by="target"), target={"b": 1.0}, judged=judged)
-    assert found.problems["p"].chosen == (0,)
+    selection = select(answers, 1, SelectConfig(by="target"), target={"b": 1.0}, judged=judged)
+    assert selection.problems["p"].chosen == (0,)
 
 
 def test_a_judge_of_other_answers_is_refused(tmp_path, pool):
     judge = write(tmp_path / "judge.jsonl", [row(0, {"a": 1.0}, problem="q")])
     with pytest.raises(InputError, match="problem, generation and position must agree"):
         judged_by_pool(read_answers(pool), judge)
+
+
+def test_a_judge_of_other_texts_is_refused(tmp_path, pool):
+    """Generation 0 differs by its spaces alone, 1 has no text at the judge's; 3 is the first that is another answer."""
+    rows = [row(0, ALL_ROUNDER, "round "), {**row(1, SPECIALISTS[0]), "answer": None}]
+    rows += [row(n, ALL_ROUNDER, f"other {n}") for n in (3, 4)]
+    judge = write(tmp_path / "judge.jsonl", rows)
+    message = f"{judge}: the text of problem 'p', generation '3', position 1 is not that of {pool}"
+    with pytest.raises(InputError, match=re.escape(message)):
+        judged_by_pool(read_answers(pool), judge)
+    same = judged_by_pool(read_answers(pool), write(tmp_path / "same.jsonl", rows[:2]))
+    assert sorted(same.scores) == [("p", "0", 1), ("p", "1", 1)]
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "parquet"])

@@ -40,14 +40,24 @@ def own_scores(answers: AnswerPool) -> Judged:
 
 
 def judged_by_pool(answers: AnswerPool, path: str | Path) -> Judged:
-    """The scores of the same answers in another pool: those of the same problem, generation and position."""
-    judged = own_scores(read_answers(path))
-    known = [key_of(row) for rows in answers.problems.values() for row in rows if key_of(row) in judged.scores]
+    """The scores of the same answers in another pool: those of the same problem, generation and position.
+
+    Texts must agree where both pools have them: pools of two evaluations have the same keys and other answers.
+    """
+    judge = read_answers(path)
+    judged_rows = {key_of(row): row for rows in judge.problems.values() for row in rows}
+    known = [row for rows in answers.problems.values() for row in rows if key_of(row) in judged_rows]
+    source = answers.evaluation.pool.path
     if not known:
-        raise InputError(
-            f"{path}: no answer of {answers.evaluation.pool.path} is here: problem, generation and position must agree"
-        )
-    return judged
+        raise InputError(f"{path}: no answer of {source} is here: problem, generation and position must agree")
+    for row in known:
+        texts = [words(each["answer"]) for each in (row, judged_rows[key_of(row)]) if "answer" in each]
+        if len(set(texts)) > 1:
+            raise InputError(
+                f"{path}: the text of problem {row['problem']!r}, generation {row['generation']!r}, position "
+                f"{row['position']} is not that of {source}: the answers must be the same"
+            )
+    return own_scores(judge)
 
 
 def judged_by_rewards(answers: AnswerPool, reward: VectorReward, task: Task[Any], split: str, source: str) -> Judged:
