@@ -6,7 +6,7 @@ python benchmarks/selection.py maze=runs/maze-embedded code=runs/code-model … 
 Each NAME=POOL is a pool file, or a folder that `vpo eval` wrote. Answers are chosen in each way by three judges: one
 whose scores are those of the pool; one that errs on each score of each different answer with probability `error`, and
 says 1 − r; one that errs on the whole vector of an answer so. What was chosen is always measured by the scores of the
-pool. Judges that err are drawn several times, and the values averaged. Intervals are over problems, differences paired.
+pool. Judges that err are sampled several times, and the values averaged. Intervals are over problems, differences paired.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def flipped(answers: AnswerPool, error: float, rng: np.random.Generator, *, whol
     Args:
         answers: whose scores are right, in [0, 1].
         error: the probability that a score is 1 − r.
-        rng: draws the errors.
+        rng: samples the errors.
         whole: whether all scores of an answer are wrong together.
     """
     truth = own_scores(answers)
@@ -191,7 +191,7 @@ def main() -> None:
     parser.add_argument("pools", nargs="+", metavar="NAME=POOL")
     parser.add_argument("--k", type=lambda text: [int(part) for part in text.split(",")], default=[1, 3, 5])
     parser.add_argument("--error", type=float, default=0.2)
-    parser.add_argument("--judges", type=int, default=10, help="that err, drawn for each table")
+    parser.add_argument("--judges", type=int, default=10, help="that err, sampled for each table")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()

@@ -1,6 +1,7 @@
 """`vpo select`: choose k answers of each problem of a pool, by a weighting, a judge or a verifier that may err."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,8 +98,8 @@ def run(options: argparse.Namespace) -> int:
     check_file(out)
     answers = read_answers(options.pool)
     _check_distinct(out, options, answers)
-    given = target_of(options)
-    target, target_notes = (given, []) if given else shared_target([answers.evaluation])
+    option = target_of(options)
+    target, target_notes = (option, []) if option else shared_target([answers.evaluation])
     task = _task(options, config, answers)
     judged = _judged(options, answers, task)
     selection = select(answers, ks[-1], config, target=target, judged=judged, task=task)
@@ -109,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
         data = selection_data(answers, selection, values, config, target)
         print(as_json({**data, "notes": notes, "judged": judged and judged.source, "selected": out}))
         return 0
-    selection = type(selection)(selection.problems, tuple(notes))
+    selection = replace(selection, notes=tuple(notes))
     measured = f"measured by the scores of {answers.evaluation.pool.path}"
     text = selection_text(answers, selection, values, _way(config, judged), target_text(target), measured)
     print(plain(f"{text}\nwrote {out}; next: vpo measure {out}"))

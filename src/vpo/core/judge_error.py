@@ -110,8 +110,8 @@ def possible_scores(
     for index, joint_V in enumerate(joint_nV):
         if joint_V.sum() > 0:  # else no known vector explains the scores, and they stand
             edges_V = np.cumsum(joint_V / joint_V.sum())
-            drawn_S = np.minimum(np.searchsorted(edges_V, rng.permutation(levels_S)), len(edges_V) - 1)
-            wrong_SD = prior.patterns_VD[drawn_S] != patterns_nD[index]
+            sampled_S = np.minimum(np.searchsorted(edges_V, rng.permutation(levels_S)), len(edges_V) - 1)
+            wrong_SD = prior.patterns_VD[sampled_S] != patterns_nD[index]
             scenarios_SnD[:, index] = np.where(wrong_SD, 1 - scores_nD[index], scores_nD[index])
     return scenarios_SnD
 
