@@ -6,7 +6,7 @@ python benchmarks/selection.py maze=runs/maze-embedded code=runs/code-model … 
 Each NAME=POOL is a pool file, or a folder that `vpo eval` wrote. Answers are chosen in each way by three judges: one
 whose scores are those of the pool; one that errs on each score of each different answer with probability `error`, and
 says 1 − r; one that errs on the whole vector of an answer so. What was chosen is always measured by the scores of the
-pool. Judges that err are sampled several times, and the values averaged. Intervals are over problems, differences paired.
+pool. Of several judges that err the values are averaged. Intervals are over problems, differences paired.
 """
 
 import argparse
