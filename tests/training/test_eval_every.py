@@ -116,6 +116,7 @@ def test_the_training_is_the_same_with_and_without(changes, finished, tmp_path):
     assert_same(result(finished), result(tmp_path / "plain"))
 
 
+@pytest.mark.slow
 def test_kill_9_and_resume(finished, tmp_path):
     process = start(tmp_path, *ARGUMENTS, *OPTIONS, "--out", "run")
     wait_for_line(process, tmp_path / "run" / "evaluations.jsonl", 4)  # after step 3; there is a checkpoint of step 2
@@ -127,7 +128,8 @@ def test_kill_9_and_resume(finished, tmp_path):
     assert_same_evaluations(tmp_path / "run", finished)
 
 
-@pytest.mark.parametrize("killed", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [5, 1])
 def test_a_kill_after_a_better_model_was_kept_costs_nothing(killed, finished, tmp_path, monkeypatch):
     """Between the evaluation of a step and its checkpoint; before the first checkpoint the run begins again."""
     from vpo.training.run_callback import RunCallback

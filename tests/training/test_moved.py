@@ -62,6 +62,7 @@ def run_from(folder, monkeypatch, *arguments):
     return main([str(each) for each in arguments])
 
 
+@pytest.mark.slow
 def test_a_moved_run_ends_where_it_would_have_ended(trained, moved, monkeypatch):
     assert run_from(moved / "here", monkeypatch, "train", "--resume", "run", "--model", "../disk/base") == 0
     assert_same(result(moved / "here" / "run"), result(trained / "runs" / "finished"))
