@@ -1,17 +1,11 @@
 """A model behind a real server."""
 
-import os
-import signal
-import socket
-import subprocess
-import sys
-import threading
-
 import pytest
 
 pytest.importorskip("fastapi")
 pytest.importorskip("openai")
 
+from tests.served import served
 from vpo.cli.main import main
 from vpo.search.config import SearchConfig
 from vpo.search.run import search_into
@@ -24,29 +18,9 @@ MAZE = ["--task", "maze", "--set", "size=7"]
 @pytest.fixture(scope="module")
 def address():
     """The embedded policy, served by transformers in a process of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-W", "ignore", "-m", "vpo", "serve", "embedded", *MAZE, "--port", str(port)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    limit = threading.Timer(120, process.kill)
-    limit.start()
-    try:
-        said = next((line for line in process.stderr if "is served at" in line), None)
-        assert said, "the server did not start"
-        assert f"vpo search embedded --task maze --set size=7 --endpoint http://127.0.0.1:{port}/v1" in said
-        yield f"http://127.0.0.1:{port}/v1"
-        process.send_signal(signal.SIGTERM)
-        process.stderr.read()
-        assert process.wait(30) == 130
-        with socket.socket() as freed:
-            freed.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            freed.bind(("127.0.0.1", port))  # the server is gone too
-    finally:
-        limit.cancel()
-        process.kill()
-        process.wait()
-        process.stderr.close()
+    with served("embedded", *MAZE, limit=120, ends_in=30) as (address, said):
+        assert f"vpo search embedded --task maze --set size=7 --endpoint {address}" in said
+        yield address
 
 
 def test_a_search_with_a_served_model_samples_and_solves(address, tmp_path):

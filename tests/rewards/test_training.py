@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from tests.endpoint import endpoint
 from tests.engines.tiny import save_tiny_model
+from tests.rewards.fragile import FRAGILE, FRAGILE_REWARDS
 from tests.rewards.judged import fine
 from tests.rewards.small import save_classifier
 from tests.tasks.readings import reading_of
@@ -33,18 +34,8 @@ device = "cpu"
 kind = "similarity"
 model = "MINILM"
 device = "cpu"
-
-[short]
-kind = "length"
-most = 6
-unit = "characters"
-
-[fragile]
-kind = "function"
-function = "mine.py:fragile"
 """
-# It raises on answers with a 7 in them, of which a random policy writes some.
-FRAGILE = "def fragile(completions, **kwargs):\n    return [1 / ('7' not in text) for text in completions]\n"
+REWARDS += FRAGILE_REWARDS
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ pytest.importorskip("trl")
 
 from tests import launch
 from tests.engines.tiny import save_tiny_model
+from tests.rewards.fragile import FRAGILE, FRAGILE_REWARDS
 from tests.tasks.readings import reading_of
 from tests.training.test_train_stops import start, wait_for_line
 from tests.training.trained import ARGUMENTS, SMALL, assert_same, result, stop_after, train_to_the_end
@@ -225,24 +226,11 @@ def test_a_scorer_that_raises_costs_the_evaluation_and_not_the_run(tmp_path):
     assert run.finished
 
 
-REWARDS = """
-[short]
-kind = "length"
-most = 6
-unit = "characters"
-
-[fragile]
-kind = "function"
-function = "mine.py:fragile"
-"""
-
-
 def test_counts_of_rewards_are_those_of_the_training(tmp_path, monkeypatch):
     """A reward abstains on some answers; those of an evaluation are in its own row."""
     monkeypatch.chdir(tmp_path)
-    fragile = "def fragile(completions, **kwargs):\n    return [1 / ('7' not in text) for text in completions]\n"
-    (tmp_path / "mine.py").write_text(fragile)
-    (tmp_path / "rewards.toml").write_text(REWARDS)
+    (tmp_path / "mine.py").write_text(FRAGILE)
+    (tmp_path / "rewards.toml").write_text(FRAGILE_REWARDS)
     (tmp_path / "prompts.jsonl").write_text("".join(json.dumps({"prompt": f"Name {n}."}) + "\n" for n in range(12)))
     monkeypatch.setattr(PromptTask, "read", lambda self, text, answers: reading_of(text, [text] * answers))
     files = {"prompts": "prompts.jsonl", "rewards": "rewards.toml"}

@@ -1,17 +1,12 @@
 """`vpo serve --generator vllm`, and an evaluation and a search with what it serves."""
 
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
-import threading
 
 import pytest
 
 pytest.importorskip("vllm", reason="needs vLLM: make test-vllm")
 
+from tests.served import served
 from vpo.cli.main import main
 
 pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore")]  # those of other packages
@@ -22,29 +17,8 @@ LIMIT = 540  # seconds, ten times as long as the server takes to start on an idl
 
 @pytest.fixture(scope="module")
 def address():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-W", "ignore", "-m", "vpo", "serve", *MAZE, "--generator", "vllm", "--port", str(port)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
-    limit = threading.Timer(LIMIT, process.kill)
-    limit.start()
-    try:
-        said = next((line for line in process.stderr if "is served at" in line), None)
-        assert said, "the server did not start"
-        yield f"http://127.0.0.1:{port}/v1"
-        process.send_signal(signal.SIGTERM)
-        process.stderr.read()
-        assert process.wait(60) == 130
-        with socket.socket() as freed:
-            freed.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            freed.bind(("127.0.0.1", port))  # the server is gone too
-    finally:
-        limit.cancel()
-        process.kill()
-        process.wait()
-        process.stderr.close()
+    with served(*MAZE, "--generator", "vllm", limit=LIMIT, ends_in=60, VLLM_LOGGING_LEVEL="ERROR") as (address, _):
+        yield address
 
 
 def test_a_search_with_the_server_solves(address, tmp_path, capsys):
