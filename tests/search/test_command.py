@@ -70,7 +70,7 @@ def test_a_search_of_an_evaluation_uses_its_settings(tmp_path, capsys):
             "an endpoint needs generator endpoint, not vllm",
         ),
         (["--features", "golf"], "features names 'golf', and the objectives are completion"),
-        (["--parents", "best"], "parents must be chosen by"),
+        (["--parents", "worst"], "parents must be chosen by"),
         (["--per-iteration", "4", "--answers", "3"], "per_iteration must be a multiple of the 3 answers"),
         (["--budget", "money=3"], "budget is counted in answers, generations, tokens, not in 'money'"),
         (["--budget", "answers=0"], "budget of answers must be 1 or more, not 0"),

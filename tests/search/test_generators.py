@@ -30,18 +30,18 @@ def generator(address, **settings):
     return EndpointGenerator(address, "m", Sampling(temperature=0.5, max_new_tokens=9), **{"tries": 1, **settings})
 
 
-def test_a_search_behind_an_endpoint_refines_until_it_is_solved(tmp_path):
+def test_a_search_behind_an_endpoint_repairs_until_it_is_solved(tmp_path):
     maze = TREQUEST.problems("test", count=1)[0]
     best = TREQUEST.gold(maze)
 
     def answer(request, number):
-        shown = "An earlier answer was" in request["messages"][-1]["content"]
+        shown = "An earlier answer:" in request["messages"][-1]["content"]
         return f"<answer>{best if shown else best[:-1]}</answer>"
 
     with endpoint(answer) as (address, seen):
         config = SearchConfig(
             model="m", endpoint=address, task="maze", task_settings={"size": 7}, problems=1, iterations=20,
-            temperature=0.3, operators={"fresh": 0.2, "refine": 0.8}, conditions=("completion>=1",),
+            temperature=0.3, operators={"fresh": 0.2, "repair": 0.8}, conditions=("completion>=1",),
         )  # fmt: skip
         result = search_into(tmp_path / "a", config)
     assert len(result.solved) == 1
@@ -50,7 +50,7 @@ def test_a_search_behind_an_endpoint_refines_until_it_is_solved(tmp_path):
     rows = [json.loads(line) for line in (tmp_path / "a" / GENERATIONS).read_text().splitlines()]
     assert {row["tokens"] for row in rows} == {7}
     # The first answers end short of E, score nothing, and are parents all the same.
-    assert "refine" in {row["operator"] for row in rows}
+    assert "repair" in {row["operator"] for row in rows}
 
 
 def test_failed_requests_are_recorded_and_the_search_continues(tmp_path, monkeypatch):

@@ -112,7 +112,7 @@ def test_what_hangs_dies_or_raises_costs_itself_alone(source):
     ("text", "failure"),
     [
         (write(["raise", "x"]), "RuntimeError: as the answer says"),
-        (write(["nan", "x"]), "ValueError: a score is not a finite number: [nan, 1.0]"),
+        (write(["nan", "x"]), "a score is not a finite number: [nan, 1.0]"),
         (write(["form", "x"]), "RuntimeError: no form"),
         (write(["odd form", "x"]), None),
         ("<answer_2>x</answer_2>", "the completion has no such answer"),
@@ -120,14 +120,15 @@ def test_what_hangs_dies_or_raises_costs_itself_alone(source):
     ],
 )
 def test_one_answer_that_fails_costs_itself_alone(source, text, failure):
-    first, second = source.load().score(ScoringRequest(0, "w0", "length=1", text, 2)).answers
+    (result,) = source.load().score([ScoringRequest(0, "w0", "length=1", text, 2)])
+    first, second = result.answers
     assert first.failure == failure
     assert (first.scores is None) == (failure is not None)
     assert (second.failure is None) == ("x" in text)
 
 
 def test_a_parser_that_raises_costs_the_generation(source):
-    result = source.load().score(ScoringRequest(0, "w0", "length=1", "unparsable", 2))
+    (result,) = source.load().score([ScoringRequest(0, "w0", "length=1", "unparsable", 2)])
     assert (result.answers, result.failure) == ((), "RuntimeError: no parse")
 
 

@@ -88,9 +88,11 @@ def test_parents_are_chosen_by_the_setting(parents):
     chosen = Counter(move.parent.number for move in strategy.ask(2000, Random(0)) if move.parent)
     if parents == "target":
         assert chosen[0] == max(chosen.values())
+    elif parents == "best":
+        assert set(chosen) == {0}
     else:
         assert chosen[1] + chosen[2] > 0.45 * sum(chosen.values())
-    if parents == "lexicase":
+    if parents in ("lexicase", "weighting"):
         assert set(chosen) == {1, 2}
 
 
@@ -101,8 +103,10 @@ def test_one_candidate_is_the_parent(parents):
 
 
 def test_settings_are_checked():
-    with pytest.raises(ValueError, match="parents must be chosen by target, lexicase, novelty, not 'best'"):
-        Evolve(operators=SHARES, parents="best")
+    with pytest.raises(
+        ValueError, match="parents must be chosen by target, best, weighting, lexicase, novelty, not 'worst'"
+    ):
+        Evolve(operators=SHARES, parents="worst")
     with pytest.raises(ValueError, match="size must be 1 or more, not 0"):
         Evolve(operators=SHARES, size=0)
 
@@ -122,14 +126,14 @@ def test_moves_become_prompts(answers):
     branched = request_for_move(TASK, CASE, Move("branch", parent, cut=0.5), answers, None)
     assert replace(branched, avoided="") == regrown
     assert branched.avoided.rstrip() == f"RDD</{tag}>"
-    refined = request_for_move(TASK, CASE, Move("refine", parent), answers, None)
-    prompt = refined.messages[-1]["content"]
+    repaired = request_for_move(TASK, CASE, Move("repair", parent), answers, None)
+    prompt = repaired.messages[-1]["content"]
     assert prompt.startswith(plain[-1]["content"])
     assert "UURRDD" in prompt
     assert "completion 1.00, gold 0.50" in prompt
     assert "falls short on: gold, diamond" in prompt
     assert "gold=1" in prompt
-    assert refined.prefix == ""
+    assert repaired.prefix == ""
     if answers > 1:
         extended = request_for_move(TASK, CASE, Move("extend", parent), answers, None)
         assert (extended.prefix, extended.known) == ("<answer_1>UURRDD</answer_1>\n", 1)
@@ -170,10 +174,10 @@ def test_operators_that_cannot_be_used_are_refused(operators, answers, generator
 @pytest.mark.parametrize("answers", [1, 3])
 @pytest.mark.parametrize(
     ("generator", "varied"),
-    [(TransformersGenerator, "branch"), (VllmGenerator, "regrow"), (EndpointGenerator, "refine")],
+    [(TransformersGenerator, "branch"), (VllmGenerator, "regrow"), (EndpointGenerator, "repair")],
 )
 def test_the_operators_that_are_used_without_others_can_be(answers, generator, varied):
-    chosen = default_operators(answers, generator.unsupported)
+    chosen = default_operators(TASK, answers, generator.unsupported)
     assert check_operators(chosen, answers, generator.unsupported) == chosen
     assert {"fresh", varied} <= set(chosen)
     assert ("extend" in chosen) == (answers > 1 and generator is not EndpointGenerator)

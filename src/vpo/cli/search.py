@@ -79,8 +79,9 @@ def add(commands: Commands) -> None:
     evolution.add_argument(
         "--operators",
         metavar="NAME=SHARE,…",
-        help="how often evolve uses each operator: fresh, regrow, branch, extend, refine (default: equal shares of "
-        "fresh, branch and, for sets, extend; at an endpoint of fresh and refine)",
+        help="how often evolve uses each operator: fresh, regrow, branch, extend, repair, cross (default: equal shares "
+        "of fresh, branch and, for sets, extend; at an endpoint of fresh and repair; where the task says what is "
+        "wrong, as code does, fresh=1,repair=2,cross=1)",
     )
     add_fields(evolution, SearchConfig, ("parents", "population", "features"))
     sampling = command.add_argument_group("sampling and scoring")

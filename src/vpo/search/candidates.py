@@ -5,6 +5,8 @@ from typing import Any
 
 from vpo.search.goals import Goal
 
+START, START_ITERATION = "start", -1  # operator and iteration of the answers that a task starts from
+
 
 @dataclass(frozen=True)
 class SearchProblem:
@@ -28,12 +30,14 @@ class Candidate:
         iteration: that generated it.
         operator: that generated it.
         parent: number of the candidate that it was made from, if any.
+        second: number of the other one, where it was made from two.
         position: in its completion, from 1.
         answer: its text; None where the completion has none at this position.
         scores: one for each objective; None where it was not scored.
         value: by the goal; 0 where it was not scored.
         solved: whether the goal is reached.
         failure: why it was not scored.
+        feedback: what it got wrong, in words, where the task says so.
     """
 
     number: int
@@ -46,6 +50,8 @@ class Candidate:
     value: float
     solved: bool
     failure: str | None = None
+    feedback: str = ""
+    second: int | None = None
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,10 @@ class Move:
         operator: by name; see `vpo.search.operators`.
         parent: the candidate to start from; None for a fresh sample.
         cut: share of the parent's answer that is kept, for `regrow` and `branch`.
+        second: another parent, for `cross`.
     """
 
     operator: str
     parent: Candidate | None = None
     cut: float = 0.0
+    second: Candidate | None = None

@@ -33,7 +33,12 @@ class SearchConfig:
     conditions: tuple[str, ...] = ()
     rewards: tuple[str, ...] = ()
     operators: Mapping[str, float] | None = None  # of evolve: how often each is used, in proportion
-    parents: str = setting("target", "how evolve chooses parents: by target, lexicase or novelty", metavar="NAME")
+    parents: str | None = setting(
+        None,
+        "how evolve chooses parents: by target, best, weighting, lexicase or novelty",
+        metavar="NAME",
+        shown="target; weighting where the task says what is wrong, as code does",
+    )
     population: int = setting(20, "candidates that evolve keeps", least=1)
     features: tuple[str, ...] = setting(
         (), "objectives that span OpenEvolve's map of elites", metavar="NAME,…", shown="all"

@@ -10,13 +10,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from vpo.core.targets import parse_target, weights_for
 from vpo.rewards.functions import load_function
-from vpo.tasks import Task
+from vpo.tasks import Task, Vector
 from vpo.util.errors import InputError
 
 TOLERANCE = 1e-9
@@ -37,11 +37,13 @@ class Goal(ABC):
         name: as users typed it.
         task: the task of the answers.
         named: the objectives that the goal names.
+        is_own: whether it is the task's own, which prompts need not state.
     """
 
     name: str
     task: Task[Any]
     named: tuple[str, ...] = ()
+    is_own: ClassVar[bool] = False
 
     def check(self, problem: Any) -> None:
         """Refuse a problem that lacks an objective that the goal names."""
@@ -68,6 +70,12 @@ class Goal(ABC):
     @abstractmethod
     def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
         """Whether an answer with these scores and this value reaches the goal; None where that cannot be known."""
+
+    def solved_all(
+        self, problems: Sequence[Any], answers: Sequence[str], vectors: Sequence[Vector], values: Sequence[float]
+    ) -> list[bool | None]:
+        """The same of many answers."""
+        return [self.solved(*each) for each in zip(problems, answers, vectors, values, strict=True)]
 
 
 class WeightingGoal(Goal):
@@ -100,14 +108,21 @@ class WeightingGoal(Goal):
 class TaskGoal(WeightingGoal):
     """The task's own goal: its target weighting, and its own definition of solved."""
 
+    is_own: ClassVar[bool] = True
+
     def __init__(self, task: Task[Any]) -> None:
         """The goal of a task."""
         self.name, self.task, self.target = "own", task, task.target
 
     def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
         """As the task defines it."""
-        (solved,) = self.task.solved_all([problem], [answer], [tuple(vector)])
-        return solved
+        return self.solved_all([problem], [answer], [tuple(vector)], [value])[0]
+
+    def solved_all(
+        self, problems: Sequence[Any], answers: Sequence[str], vectors: Sequence[Vector], values: Sequence[float]
+    ) -> list[bool | None]:
+        """As the task defines it, in one call: it may run tests that are held out."""
+        return self.task.solved_all(problems, answers, vectors)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from vpo.models.generate import Sampling
 from vpo.search.budgets import BUDGETS, Allowance, check_budget
-from vpo.search.candidates import Candidate, Move, SearchProblem
+from vpo.search.candidates import START, START_ITERATION, Candidate, Move, SearchProblem
 from vpo.search.generators import Generator
 from vpo.search.log import Log
 from vpo.search.operators import GenerationRequest, request_for_move
@@ -94,14 +94,28 @@ class Search:
         """
         generations, self._scored = self.log.read()
         logged = group_by(generations, lambda row: row["iteration"])
+        self._take(logged.get(START_ITERATION) or self._begin())
         for iteration in range(self.config.iterations):
             rows = logged.get(iteration) or self._generate(iteration)
             if not rows:
                 break
-            self._score(rows)
-            self._spend(rows)
-            self._tell(rows)
+            self._take(rows)
             yield len(self.solved)
+
+    def _take(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Score the generations of an iteration where they are not, and learn from them."""
+        self._score(rows)
+        self._spend(rows)
+        self._tell(rows)
+
+    def _begin(self) -> list[dict[str, Any]]:
+        """Log the answers that the task starts from, as generations that cost nothing. Returns the log rows."""
+        rows: list[dict[str, Any]] = []
+        for problem in self.problems.values():
+            for first, text in enumerate(self.task.starts(problem.problem)):
+                row = self._row(len(rows), START_ITERATION, problem, Move(START), first, 1)
+                rows.append({**row, "text": text, "tokens": 0, "failure": None})
+        return self._logged(rows)
 
     def _generate(self, iteration: int) -> list[dict[str, Any]]:
         """Generate for all open problems in one batch, and log it. Returns the log rows; none where all are closed."""
@@ -117,26 +131,48 @@ class Search:
                     break
                 answers, tokens = allowance.reserve(self.config.answers - request.known, self.config.max_tokens)
                 requests.append(replace(request, max_tokens=tokens))
-                rows.append(
-                    {
-                        "number": self._generations + len(rows),
-                        "iteration": iteration,
-                        "case": problem.name,
-                        "operator": move.operator,
-                        "parent": None if move.parent is None else move.parent.number,
-                        "known": request.known,
-                        "answers": answers,  # that count, from the first that is not known
-                        "first": first,  # number of its first candidate
-                    }
-                )
+                row = self._row(len(rows), iteration, problem, move, first, answers)
+                rows.append({**row, "known": request.known})
                 first += answers
         if not rows:
             return []
         seed = Random(f"{self.config.seed} {iteration}").getrandbits(31)
-        for index, (row, made) in enumerate(zip(rows, self.generator.generate(requests, seed), strict=True)):
-            row.update(text=made.text, tokens=made.tokens, failure=made.failure, place=index, of=len(rows))
-        self.log.add_generations(rows)
-        return rows
+        for row, made in zip(rows, self.generator.generate(requests, seed), strict=True):
+            row.update(text=made.text, tokens=made.tokens, failure=made.failure)
+        return self._logged(rows)
+
+    def _row(
+        self, index: int, iteration: int, problem: SearchProblem, move: Move, first: int, answers: int
+    ) -> dict[str, Any]:
+        """What the log has of a generation before it is made.
+
+        Args:
+            index: in its iteration.
+            iteration: its number.
+            problem: of the search.
+            move: that asks for it.
+            first: number of its first candidate.
+            answers: that count, from the first that is not known.
+        """
+        return {
+            "number": self._generations + index,
+            "iteration": iteration,
+            "case": problem.name,
+            "operator": move.operator,
+            "parent": None if move.parent is None else move.parent.number,
+            **({} if move.second is None else {"second": move.second.number}),
+            "known": 0,
+            "answers": answers,
+            "first": first,
+        }
+
+    def _logged(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The generations of one iteration, once they are in the log."""
+        if not rows:
+            return []
+        complete = [{**row, "place": index, "of": len(rows)} for index, row in enumerate(rows)]
+        self.log.add_generations(complete)
+        return complete
 
     def _requests(self, problem: SearchProblem, iteration: int) -> list[tuple[Move, GenerationRequest]]:
         """The moves of one problem in an iteration, with their prompts."""
@@ -161,9 +197,10 @@ class Search:
                         problem.problem.id,
                         problem.goal.name,
                         row["text"],
-                        self.config.answers,
+                        0 if row["operator"] == START else self.config.answers,
                         row["known"],
                         self._count(row),
+                        None if row["parent"] is None else self.candidates[row["case"]][row["parent"]].answer,
                     )
                 )
         for result in self.pool.score(requests):
@@ -177,7 +214,7 @@ class Search:
             {
                 "generation": row["number"],
                 "of": count,
-                **{name: row[name] for name in ("case", "iteration", "operator", "parent")},
+                **{name: row[name] for name in ("case", "iteration", "operator", "parent", "second") if name in row},
                 "number": row["first"] + index,
                 "position": index + 1 + row["known"],
                 **asdict(answer),
@@ -191,6 +228,8 @@ class Search:
         """Count what an iteration cost."""
         self._generations += len(rows)
         for row in rows:
+            if row["operator"] == START:
+                continue
             spent = self.spent[row["case"]]
             spent["generations"] += 1
             spent["answers"] += self._count(row)
@@ -216,5 +255,5 @@ class Search:
 
 def candidate_of(row: Mapping[str, Any]) -> Candidate:
     """A candidate from its row in the log."""
-    values = {each.name: row[each.name] for each in fields(Candidate)}
+    values = {each.name: row[each.name] for each in fields(Candidate) if each.name in row}
     return Candidate(**{**values, "scores": None if row["scores"] is None else tuple(row["scores"])})

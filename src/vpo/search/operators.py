@@ -4,7 +4,10 @@
 ``regrow``    the parent's answer is cut, and the policy continues it; then, in a set, the other answers
 ``branch``    as ``regrow``, but the first token that was cut off is forbidden: a confident policy would repeat it
 ``extend``    the parent is answer 1 of a set, and the policy writes the others
-``refine``    the prompt shows the parent with its scores and asks for a better answer: for instruction-tuned models
+``repair``    the prompt shows the parent with what it got wrong, or its scores, and asks for better answers
+``cross``     the prompt shows two parents, each better where the other is worse, and asks for answers as good as both
+
+The last two are for models that follow instructions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +18,9 @@ from vpo.search.candidates import Candidate, Move, SearchProblem
 from vpo.tasks import Message, Task
 from vpo.util.errors import InputError, nearest
 
-OPERATORS = ("fresh", "regrow", "branch", "extend", "refine")
+OPERATORS = ("fresh", "regrow", "branch", "extend", "repair", "cross")
+
+REPAIRING = {"fresh": 0.25, "repair": 0.5, "cross": 0.25}
 
 
 @dataclass(frozen=True)
@@ -60,9 +65,15 @@ def check_operators(operators: Mapping[str, float], answers: int, unsupported: M
     return used
 
 
-def default_operators(answers: int, unsupported: Mapping[str, str]) -> dict[str, float]:
-    """Equal shares of ``fresh``, of the best supported variation of a parent, and for sets of ``extend``."""
-    variation = next(name for name in ("branch", "regrow", "refine") if name not in unsupported)
+def default_operators(task: Task[Any], answers: int, unsupported: Mapping[str, str]) -> dict[str, float]:
+    """The shares of operators where none are set.
+
+    Where the task says what is wrong with an answer, mostly ``repair``. Else equal shares of ``fresh``, of the best
+    supported variation of a parent, and for sets of ``extend``.
+    """
+    if task.repairs:
+        return dict(REPAIRING)
+    variation = next(name for name in ("branch", "regrow", "repair") if name not in unsupported)
     used = ["fresh", variation, *(["extend"] if answers > 1 and "extend" not in unsupported else [])]
     return {name: 1 / len(used) for name in used}
 
@@ -95,18 +106,34 @@ def request_for_move(
         avoided = text[kept:] + (closing if tagged else "") if move.operator == "branch" else ""
         return GenerationRequest(messages, (opening if tagged else "") + text[:kept], avoided=avoided)
     *before, last = messages
-    review = _review(task, problem, move.parent)
+    shown = [move.parent] if move.second is None else [move.parent, move.second]
+    review = _review(task, problem, shown, answers)
     return GenerationRequest([*before, {**last, "content": f"{last['content']}\n\n{review}"}])
 
 
-def _review(task: Task[Any], problem: SearchProblem, parent: Candidate) -> str:
-    """The parent and its scores in words, for ``refine``."""
+def _review(task: Task[Any], problem: SearchProblem, parents: Sequence[Candidate], answers: int) -> str:
+    """One parent or two with what they got wrong, and the request for better answers: for ``repair`` and ``cross``."""
+    several = len(parents) > 1
+    shown = [
+        f"{f'Earlier answer {letter}' if several else 'An earlier answer'}:\n\n"
+        f"{task.in_set(problem.problem, parent.answer or '')}\n\n"
+        f"{parent.feedback or _scores_text(task, problem, parent)}"
+        for letter, parent in zip("AB", parents, strict=False)
+    ]
+    if several:
+        wanted = "Each does what the other fails to do. Write an answer that combines them"
+    else:
+        wanted = "Write a better answer, in which this is mended"
+    if answers > 1:
+        wanted += f"; each of the {answers} answers in another way"
+    goal = "" if problem.goal.is_own else f" What counts now is: {problem.goal.name}."
+    return "\n\n".join([*shown, f"{wanted}, in the format asked for above.{goal}"])
+
+
+def _scores_text(task: Task[Any], problem: SearchProblem, parent: Candidate) -> str:
+    """The scores of a parent in words."""
     assert parent.scores is not None
     by_name = dict(zip(task.names_of(problem.problem), parent.scores, strict=True))
     scores = ", ".join(f"{name} {score:.2f}" for name, score in by_name.items())
     lacking = [name for name, score in by_name.items() if score < 1]
-    return (
-        f"An earlier answer was:\n{parent.answer or ''}\n\nIt scored, out of 1: {scores}."
-        + (f" It falls short on: {', '.join(lacking)}." if lacking else "")
-        + f"\nWhat counts now is: {problem.goal.name}. Write a better one, in the form asked for above."
-    )
+    return f"It scored, out of 1: {scores}." + (f" It falls short on: {', '.join(lacking)}." if lacking else "")

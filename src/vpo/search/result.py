@@ -12,6 +12,7 @@ from vpo.core.diversity import is_nondominated
 from vpo.core.intervals import Interval
 from vpo.core.types import Floats
 from vpo.evaluation.intervals import intervals
+from vpo.search.candidates import START
 from vpo.search.log import read_candidates, read_generations, read_settings
 from vpo.util.grouping import group_by
 
@@ -83,11 +84,12 @@ def read_result(folder: Path, iterations: int | None = None) -> SearchResult:
     for row in rows:
         case = row["case"]
         used = spent[case]
+        costs = row["operator"] != START
         used["iterations"] = row["iteration"] + 1
-        used["generations"] += 1
+        used["generations"] += costs
         used["tokens"] += row["tokens"] or 0
         for candidate in candidates.get(row["number"], []):
-            used["answers"] += 1
+            used["answers"] += costs
             if candidate["failure"]:
                 failures[candidate["failure"]] += 1
             if candidate["solved"]:

@@ -2,12 +2,16 @@
 
 import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from vpo.search.goals import Goal, goals_of
-from vpo.tasks import Task, get
+from vpo.tasks import Task, Vector, get
+from vpo.util.grouping import group_by
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 MISSING = "the completion has no such answer"
 UNKNOWN = "its score cannot be known"
@@ -25,6 +29,7 @@ class ScoringRequest:
         answers: how many the completion was asked for; 0 where `text` is an answer already.
         known: how many of them stood in the prefix of the completion, and are not scored.
         count: how many after those are scored; None for all.
+        parent: the answer that its prompt showed, which an answer may be changes to.
     """
 
     number: int
@@ -34,6 +39,7 @@ class ScoringRequest:
     answers: int
     known: int = 0
     count: int | None = None
+    parent: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class ScoredAnswer:
         value: by the goal; 0 where it was not scored.
         solved: whether the goal is reached.
         failure: why it was not scored.
+        feedback: what it got wrong, where the task says so.
     """
 
     answer: str | None
@@ -55,6 +62,7 @@ class ScoredAnswer:
     value: float = 0.0
     solved: bool = False
     failure: str | None = None
+    feedback: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,45 +74,112 @@ class ScoredGeneration:
     failure: str | None = None
 
 
-@dataclass(frozen=True)
 class GoalScorer:
-    """Scores generations: a task, its problems by id and the goals by name."""
+    """Scores generations, by a task, its problems by id and the goals by name.
 
-    task: Task[Any]
-    problems: Mapping[str, Any]
-    goals: Mapping[str, Goal]
+    Whatever the code of a user raises becomes the failure of an answer, or of a generation that cannot be parsed.
 
-    def score(self, request: ScoringRequest) -> ScoredGeneration:
-        """Whatever the code of a user raises becomes a failure of the answer, or of the generation."""
+    Attributes:
+        in_batches: whether the task scores many answers in one call; if so, those of many generations are.
+    """
+
+    def __init__(self, task: Task[Any], problems: Mapping[str, Any], goals: Mapping[str, Goal]) -> None:
+        """Take the task, its problems by id and the goals by name."""
+        self.task, self.problems, self.goals = task, problems, goals
+        self.in_batches = type(task).score_all is not Task.score_all
+
+    def score(self, requests: Sequence[ScoringRequest]) -> list[ScoredGeneration]:
+        """The results of generations, all of whose answers are scored together."""
+        read = [self._read(request) for request in requests]
+        answers = [
+            _Answer(self.problems[request.problem], self.goals[request.goal], each)
+            for request, generation in zip(requests, read, strict=True)
+            for each in (() if isinstance(generation, str) else generation)
+            if isinstance(each, str)
+        ]
+        scored = iter(self._score_answers(answers))
+        return [
+            ScoredGeneration(request.number, failure=generation)
+            if isinstance(generation, str)
+            else ScoredGeneration(
+                request.number, tuple(next(scored) if isinstance(each, str) else each for each in generation)
+            )
+            for request, generation in zip(requests, read, strict=True)
+        ]
+
+    def _read(self, request: ScoringRequest) -> list[str | ScoredAnswer] | str:
+        """The whole answers of a generation, and results for those that it lacks; or why it cannot be parsed."""
         try:
-            answers = self._answers(request)[request.known :][: request.count]
-            scored = tuple(self._score_answer(request, answer) for answer in answers)
-            return ScoredGeneration(request.number, scored)
+            answers = [request.text] if request.answers == 0 else self.task.parse(request.text, request.answers)
         except (Exception, SystemExit) as error:
-            return ScoredGeneration(request.number, failure=_message(error))
+            return _message(error)
+        return [self._resolve(request, answer) for answer in answers[request.known :][: request.count]]
 
-    def _answers(self, request: ScoringRequest) -> list[str | None]:
-        return [request.text] if request.answers == 0 else self.task.parse(request.text, request.answers)
-
-    def _score_answer(self, request: ScoringRequest, answer: str | None) -> ScoredAnswer:
+    def _resolve(self, request: ScoringRequest, answer: str | None) -> str | ScoredAnswer:
+        """The whole answer that an answer stands for, or the result of one that stands for none."""
         if answer is None:
             return ScoredAnswer(None, failure=MISSING)
-        problem, goal = self.problems[request.problem], self.goals[request.goal]
         try:
-            (vector,) = self.task.score_all([problem], [answer])
-            if vector is None:
-                return ScoredAnswer(answer, failure=UNKNOWN)
-            scores = list(map(float, vector))
-            if not all(map(math.isfinite, scores)):
-                raise ValueError(f"a score is not a finite number: {scores}")
-            value = goal.value(problem, answer, scores)
-            solved = goal.solved(problem, answer, scores, value)
-            if solved is None:
-                return ScoredAnswer(answer, failure=UNKNOWN)
-            form = self.task.normal_form(answer)
-            return ScoredAnswer(answer, None if form is None else form_text(form), tuple(scores), value, solved)
+            return self.task.resolve(self.problems[request.problem], answer, request.parent)
+        except ValueError as error:
+            return ScoredAnswer(answer, failure=str(error))
         except (Exception, SystemExit) as error:
             return ScoredAnswer(answer, failure=_message(error))
+
+    def _score_answers(self, answers: Sequence["_Answer"]) -> list[ScoredAnswer]:
+        """The results of whole answers."""
+        vectors = _together(self._vectors, answers)
+        known = [(each, vector) for each, vector in zip(answers, vectors, strict=True) if not isinstance(vector, str)]
+        judged = iter(_together(self._judge, known))
+        results = [vector if isinstance(vector, str) else next(judged) for vector in vectors]
+        return [
+            ScoredAnswer(each.text, failure=result) if isinstance(result, str) else result
+            for each, result in zip(answers, results, strict=True)
+        ]
+
+    def _vectors(self, answers: Sequence["_Answer"]) -> list[Vector | str]:
+        """The scores of answers, or why there are none."""
+        vectors = self.task.score_all([each.problem for each in answers], [each.text for each in answers])
+        return [_checked(vector) for vector in vectors]
+
+    def _judge(self, scored: Sequence[tuple["_Answer", Vector]]) -> list[ScoredAnswer | str]:
+        """The results of answers with known scores: their values, whether they are solutions, and what is wrong."""
+        values = [each.goal.value(each.problem, each.text, vector) for each, vector in scored]
+        solved: dict[int, bool | None] = {}
+        for goal, indices in group_by(range(len(scored)), lambda index: scored[index][0].goal).items():
+            answers, vectors = zip(*(scored[index] for index in indices), strict=True)
+            problems, texts = [each.problem for each in answers], [each.text for each in answers]
+            flags = goal.solved_all(problems, texts, vectors, [values[index] for index in indices])
+            solved.update(zip(indices, flags, strict=True))
+        forms = [self.task.normal_form(each.text) for each, _ in scored]
+        wrong = [scored[index] for index in range(len(scored)) if solved[index] is False]
+        feedback = iter(
+            self.task.feedback_all(
+                [each.problem for each, _ in wrong], [each.text for each, _ in wrong], [vector for _, vector in wrong]
+            )
+        )
+        return [
+            UNKNOWN
+            if (is_solved := solved[index]) is None
+            else ScoredAnswer(
+                each.text,
+                None if forms[index] is None else form_text(forms[index]),
+                vector,
+                values[index],
+                is_solved,
+                feedback="" if is_solved else next(feedback),
+            )
+            for index, (each, vector) in enumerate(scored)
+        ]
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A whole answer, to be scored."""
+
+    problem: Any
+    goal: Goal
+    text: str
 
 
 @dataclass(frozen=True)
@@ -138,6 +213,22 @@ def form_text(form: Any) -> str:
     if isinstance(form, set | frozenset):
         return f"{{{', '.join(sorted(map(form_text, form)))}}}"
     return f"({', '.join(map(form_text, form))})" if isinstance(form, list | tuple) else repr(form)
+
+
+def _together(function: Callable[[Sequence[T]], list[R | str]], items: Sequence[T]) -> list[R | str]:
+    """The results of a function for many items in one call; where that raises, for each alone, or why there is none."""
+    try:
+        return function(items) if items else []
+    except (Exception, SystemExit) as error:
+        return [_message(error)] if len(items) == 1 else [_together(function, [item])[0] for item in items]
+
+
+def _checked(vector: Vector | None) -> Vector | str:
+    """Scores as finite numbers, or why they are none."""
+    if vector is None:
+        return UNKNOWN
+    scores = tuple(map(float, vector))
+    return scores if all(map(math.isfinite, scores)) else f"a score is not a finite number: {list(scores)}"
 
 
 def _message(error: BaseException) -> str:

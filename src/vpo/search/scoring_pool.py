@@ -4,8 +4,10 @@ All code of a task or of a user's reward runs in a worker. A generation whose sc
 is recorded as failed, and the search continues: the worker is killed and another one started. With 0 processes all is
 scored in this process, without a limit: for tasks whose scoring is known to be quick.
 
-A worker sends `READY` once its task is loaded. It then receives lists of `ScoringRequest` and sends a
-`ScoredGeneration` for each request, in order.
+A worker sends whether its task scores `in_batches` once it is loaded. It then receives lists of `ScoringRequest` and
+sends a `ScoredGeneration` for each request, in order: of a task that scores in batches, once the whole list is scored.
+Where such a batch hangs or kills its worker, its generations are scored again, each alone, so that only those fail
+that are to blame.
 """
 
 import multiprocessing
@@ -19,13 +21,12 @@ from contextlib import suppress
 from multiprocessing import connection
 from typing import Any
 
-from vpo.search.scorer import ScoredGeneration, ScoringRequest, TaskSource
+from vpo.search.scorer import GoalScorer, ScoredGeneration, ScoringRequest, TaskSource
 from vpo.util.errors import InputError
 from vpo.util.jobs import watch_parent
 
 LOADING_SECONDS = 60.0  # for a worker to load the task
 CHUNK = 32  # generations sent to a worker at a time
-READY = "ready"
 
 
 def check_limits(processes: int, limit: float) -> None:
@@ -53,13 +54,15 @@ class ScoringPool:
         self.pickled_problems = _pickled(problems)
         self.scorer = source.load(self.pickled_problems) if processes == 0 else None
         self.workers = [self._start_worker() for _ in range(processes)]
+        self._alone: set[int] = set()  # requests of a batch that failed
 
     def score(self, requests: Iterable[ScoringRequest]) -> Iterator[ScoredGeneration]:
         """Yield one result for each request, in the order in which they are done."""
         if self.scorer is not None:
-            yield from map(self.scorer.score, requests)
+            yield from _score(self.scorer, list(requests))
             return
         waiting = deque(requests)
+        self._alone.clear()
         while waiting or any(worker.pending for worker in self.workers):
             self._hand_out(waiting)
             busy = [worker for worker in self.workers if worker.pending]
@@ -71,8 +74,8 @@ class ScoringPool:
                 if result is not None:
                     yield result
             for worker in busy:
-                if worker.is_overdue():
-                    yield self._replace(worker, f"not scored within {self.limit:g} s", waiting)
+                if worker.is_overdue() and (result := self._replace(worker, self._overdue, waiting)):
+                    yield result
 
     def close(self) -> None:
         """Kill the workers."""
@@ -83,24 +86,36 @@ class ScoringPool:
     def _start_worker(self) -> "_Worker":
         return _Worker(self.source, self.pickled_problems, self.limit)
 
+    @property
+    def _overdue(self) -> str:
+        return f"not scored within {self.limit:g} s"
+
     def _hand_out(self, waiting: deque[ScoringRequest]) -> None:
         """Send each idle worker its share of the waiting requests."""
         for worker in self.workers:
             if waiting and not worker.pending:
                 share = min(CHUNK, -(-len(waiting) // len(self.workers)))
+                if waiting[0].number in self._alone:
+                    share = 1
                 worker.send([waiting.popleft() for _ in range(share)])
 
-    def _replace(self, worker: "_Worker", failure: str, waiting: deque[ScoringRequest]) -> ScoredGeneration:
-        """Kill a worker and start another one. Its current request fails, its other requests wait again."""
+    def _replace(self, worker: "_Worker", failure: str, waiting: deque[ScoringRequest]) -> ScoredGeneration | None:
+        """Kill a worker and start another one.
+
+        Its current request fails, its other requests wait again. Of a batch all wait again, each to be scored alone.
+        """
         worker.kill()
         if not worker.ready:
             raise InputError(
                 f"the processes that score could not load task {self.source.task} in {LOADING_SECONDS:g} s"
             )
-        current, *others = worker.pending
-        worker.pending.clear()
-        waiting.extendleft(reversed(others))
         self.workers[self.workers.index(worker)] = self._start_worker()
+        if worker.in_batches and len(worker.pending) > 1:
+            self._alone.update(request.number for request in worker.pending)
+            waiting.extendleft(reversed(worker.pending))
+            return None
+        current, *others = worker.pending
+        waiting.extendleft(reversed(others))
         return ScoredGeneration(current.number, failure=failure)
 
 
@@ -109,7 +124,8 @@ class _Worker:
 
     Attributes:
         ready: whether it has loaded the task.
-        pending: requests that it received and has not answered; it works on the first.
+        in_batches: whether it scores all that it received together; known once it is ready.
+        pending: requests that it received and has not answered; it works on the first, or on all.
         deadline: when it must have sent its next message.
     """
 
@@ -122,25 +138,32 @@ class _Worker:
         remote_end.close()
         self.limit = limit
         self.ready = False
+        self.in_batches = False
         self.pending: deque[ScoringRequest] = deque()
         self.deadline = time.monotonic() + LOADING_SECONDS
 
     def send(self, requests: list[ScoringRequest]) -> None:
         self.pending.extend(requests)
         if self.ready:
-            self.deadline = time.monotonic() + self.limit
+            self._begin()
         with suppress(OSError):  # it died while it was idle: `receive` will raise
             self.pipe.send(requests)
 
     def receive(self) -> ScoredGeneration | None:
         """The next result; None where the worker only says that it is ready. Raises EOFError where it died."""
-        message: ScoredGeneration | str = self.pipe.recv()
-        self.deadline = time.monotonic() + self.limit
-        if isinstance(message, str):
-            self.ready = True
+        message: ScoredGeneration | bool = self.pipe.recv()
+        if isinstance(message, bool):
+            self.ready, self.in_batches = True, message
+            self._begin()
             return None
         self.pending.popleft()
+        if not self.in_batches:
+            self._begin()
         return message
+
+    def _begin(self) -> None:
+        """Set the deadline of the next message: a batch comes as a whole."""
+        self.deadline = time.monotonic() + self.limit * (len(self.pending) if self.in_batches else 1)
 
     def is_overdue(self) -> bool:
         return bool(self.pending) and time.monotonic() >= self.deadline and not self.pipe.poll()
@@ -174,11 +197,20 @@ def run_worker(source: TaskSource, pickled_problems: bytes | None, pipe: Any) ->
     os.setsid()  # so that it can be killed with all that a scorer starts
     watch_parent(lambda: os.killpg(0, signal.SIGKILL))
     scorer = source.load(pickled_problems)
-    pipe.send(READY)
+    pipe.send(scorer.in_batches)
     while True:
         try:
             requests = pipe.recv()
         except (EOFError, KeyboardInterrupt):
             return
+        for result in _score(scorer, requests):
+            pipe.send(result)
+
+
+def _score(scorer: GoalScorer, requests: Sequence[ScoringRequest]) -> Iterator[ScoredGeneration]:
+    """One result for each request, in order."""
+    if scorer.in_batches:
+        yield from scorer.score(requests)
+    else:
         for request in requests:
-            pipe.send(scorer.score(request))
+            yield from scorer.score([request])

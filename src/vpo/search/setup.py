@@ -60,6 +60,11 @@ class SearchSetup:
         """The task of the problems."""
         return self.model.task
 
+    @property
+    def parents(self) -> str:
+        """How `evolve` chooses parents."""
+        return self.config.parents or ("weighting" if self.task.repairs else "target")
+
     def note(self) -> dict[str, Any]:
         """The settings that must be the same when the search is resumed, for `search.json`."""
         settings = {name: value for name, value in asdict(self.config).items() if name not in (*CHANGEABLE, "prefill")}
@@ -70,6 +75,7 @@ class SearchSetup:
             "generator": "vllm" if self.config.generator == "vllm" else "transformers",
             "answers": self.model.answers,
             "operators": self.operators,
+            "parents": self.parents,
             "task": self.model.located.task,
             "task_settings": self.model.located.settings,
             "cases": [[each.problem.id, each.goal.name] for each in self.problems],
@@ -91,7 +97,7 @@ class SearchSetup:
         """The strategy of one search problem."""
         if self.config.strategy == "best_of_n":
             return BestOfN()
-        return Evolve(operators=self.operators, parents=self.config.parents, size=self.config.population)
+        return Evolve(operators=self.operators, parents=self.parents, size=self.config.population)
 
 
 def prepare(config: SearchConfig) -> SearchSetup:
@@ -111,7 +117,7 @@ def prepare(config: SearchConfig) -> SearchSetup:
         "functions": list(config.rewards),
     }
     unsupported = GENERATORS[config.generator].unsupported
-    operators = dict(config.operators or default_operators(model.answers, unsupported))
+    operators = dict(config.operators or default_operators(model.task, model.answers, unsupported))
     setup = SearchSetup(
         config,
         model,

@@ -47,8 +47,9 @@ class Evolve(Strategy):
 
     Attributes:
         operators: how often each is used, in proportion.
-        parents: how a parent is chosen: by "target", the goal's value; by "lexicase" over the objectives; or by
-            "novelty" in reward space.
+        parents: how a parent is chosen: by "target", in a tournament by the goal's value; "best", the one of highest
+            value; by "weighting", the best under random weights of the objectives; by "lexicase" over the objectives;
+            or by "novelty" in reward space.
         size: of the population, the candidates of highest value. Parents come from the archive as well.
         population: sorted by value.
         archive: the non-dominated candidates.
@@ -81,6 +82,9 @@ class Evolve(Strategy):
         if name == "fresh":
             return Move(name)
         parent = PARENTS[self.parents](known, random)
+        if name == "cross":
+            second = _complement(parent, known, random)
+            return Move("repair", parent) if second is None else Move(name, parent, second=second)
         return Move(name, parent, cut=random.random())
 
     def tell(self, candidates: Sequence[Candidate], forms: Sequence[Hashable]) -> None:
@@ -110,6 +114,28 @@ def _by_target(known: Sequence[Candidate], random: Random) -> Candidate:
     return max((random.choice(known) for _ in range(TOURNAMENT)), key=lambda each: each.value)
 
 
+def _best(known: Sequence[Candidate], random: Random) -> Candidate:
+    """The candidate of highest value; of equals the first."""
+    return min(known, key=lambda each: (-each.value, each.number))
+
+
+def _by_weighting(known: Sequence[Candidate], random: Random) -> Candidate:
+    """The best under weights drawn uniformly from the simplex: each as often as a set reward counts on it."""
+    vectors_nD = _vectors(known)
+    weights_D = [random.expovariate(1.0) for _ in range(vectors_nD.shape[1])]
+    values_n = vectors_nD @ np.asarray(weights_D)
+    return known[random.choice(np.flatnonzero(values_n >= values_n.max() - 1e-9).tolist())]
+
+
+def _complement(parent: Candidate, known: Sequence[Candidate], random: Random) -> Candidate | None:
+    """The candidate that is better by most where it is better than the parent; None where none is."""
+    assert parent.scores is not None
+    gains_n = np.clip(_vectors(known) - np.asarray(parent.scores), 0, None).sum(axis=1)
+    if gains_n.max() <= 1e-9:
+        return None
+    return known[random.choice(np.flatnonzero(gains_n >= gains_n.max() - 1e-9).tolist())]
+
+
 def _by_lexicase(known: Sequence[Candidate], random: Random) -> Candidate:
     """Keep the best in one objective after another, in random order; choose among the remaining."""
     remaining = list(known)
@@ -133,4 +159,10 @@ def _by_novelty(known: Sequence[Candidate], random: Random) -> Candidate:
     return known[entrants[int(np.argmax(distances))]]
 
 
-PARENTS = {"target": _by_target, "lexicase": _by_lexicase, "novelty": _by_novelty}
+PARENTS = {
+    "target": _by_target,
+    "best": _best,
+    "weighting": _by_weighting,
+    "lexicase": _by_lexicase,
+    "novelty": _by_novelty,
+}

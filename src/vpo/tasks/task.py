@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from vpo.core.checks import as_integer, check_weights
 from vpo.tasks import answers as answer_format
 from vpo.tasks.fences import OPAQUE
 from vpo.tasks.forms import TAGS, Example, Form, find_sections, instruction
+from vpo.tasks.hooks import PictureHooks, SearchHooks
 from vpo.tasks.reading import Native, Reading, Section, read_natives, read_sections
 from vpo.tasks.thoughts import blank_thoughts, prompted_end
 from vpo.tasks.validation import Flaw, validate
@@ -41,7 +42,7 @@ class Problem(Protocol):
 P = TypeVar("P", bound=Problem)
 
 
-class Task(ABC, Generic[P]):
+class Task(PictureHooks[P], SearchHooks[P], ABC):
     """A domain of problems whose answers are scored as vectors in [0, 1]^D, higher is better.
 
     A new task subclasses this, defines `name`, `summary`, `objectives` and `weights`, and implements `problems`,
@@ -221,22 +222,6 @@ class Task(ABC, Generic[P]):
     def in_set(self, problem: P, answer: str) -> str:
         """An answer that was written alone, as it stands in a set: without the words around it."""
         return answer
-
-    def picture(self, problem: P, answers: Sequence[str], *, colour: bool) -> str | None:
-        """A problem and answers as a picture for a terminal, or None for a task without pictures."""
-        return None
-
-    def draw(self, problem: P, answers: Sequence[str], path: str) -> None:
-        """Draw a problem and answers into a .png or .svg file."""
-        raise InputError(f"task {self.name} has no pictures")
-
-    def scene(self, problem: P) -> str | None:
-        """A problem as an SVG drawing for a page, or None for a task without pictures."""
-        return None
-
-    def trace(self, problem: P, answer: str) -> str:
-        """An answer as the points of an SVG line over the scene."""
-        return ""
 
     # Derived from the above
 

@@ -10,6 +10,7 @@ from vpo.core.checks import as_integer
 from vpo.sandbox.verdicts import Limits, Status, Verdict
 from vpo.tasks.code.answers import extract_program, fenced, is_program, program_blocks, program_form, python_blocks
 from vpo.tasks.code.expected import OUTPUT_BYTES, complete, patient_sandbox
+from vpo.tasks.code.feedback import feedback_on
 from vpo.tasks.code.problem import CodeProblem
 from vpo.tasks.code.readers import DateWindow, find_reader, names_in
 from vpo.tasks.code.running import Submission, grade
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from vpo.sandbox import Sandbox
 
 MOST_TESTS = 16  # of a problem, that are rewarded
+NO_PROGRAM = "It has no Python program."
 MEANS = Example(
     "write the function mean(values), which returns the mean of a list of numbers",
     (
@@ -50,6 +52,7 @@ class ProgramTask(Task[CodeProblem]):
     form: Form = ONE_SHOT
     example: ClassVar[Example | None] = MEANS
     files: ClassVar[tuple[str, ...]] = ("data", "exclude")
+    repairs: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -89,6 +92,7 @@ class ProgramTask(Task[CodeProblem]):
         self.window = DateWindow.parse(before, until)
         self.limits = Limits(output_bytes=OUTPUT_BYTES, test_seconds=test_seconds, seconds=seconds, memory_mb=memory_mb)
         self.unsafe = unsafe
+        self._graded: dict[tuple[str, str], list[Verdict]] = {}  # by problem and program, of the last call
 
     @cached_property
     def sandbox(self) -> "Sandbox":
@@ -137,10 +141,30 @@ class ProgramTask(Task[CodeProblem]):
         self.prepare(problems)
         sources = [program_of(problem, answer) for problem, answer in zip(problems, answers, strict=True)]
         pairs = list(zip(problems, sources, strict=True))
-        submissions = [Submission(problem, source, problem.checks) for problem, source in pairs if source is not None]
-        graded = iter(grade(self.sandbox, submissions)) if submissions else iter(())
+        self._graded = self._grade(pairs)
         return [
-            (0.0,) * len(self.names_of(problem)) if source is None else self.vector(problem, source, next(graded))
+            (0.0,) * len(self.names_of(problem))
+            if source is None
+            else self.vector(problem, source, self._graded[problem.id, source])
+            for problem, source in pairs
+        ]
+
+    def _grade(self, pairs: Sequence[tuple[CodeProblem, str | None]]) -> dict[tuple[str, str], list[Verdict]]:
+        """The verdicts on the rewarded tests, by problem and program; all programs run in one call."""
+        submissions = [Submission(problem, source, problem.checks) for problem, source in pairs if source is not None]
+        graded = grade(self.sandbox, submissions) if submissions else []
+        return {(each.problem.id, each.source): verdicts for each, verdicts in zip(submissions, graded, strict=True)}
+
+    def feedback_all(
+        self, problems: Sequence[CodeProblem], answers: Sequence[str], vectors: Sequence[Sequence[float]]
+    ) -> list[str]:
+        """The first rewarded tests that fail, with inputs, outputs and errors."""
+        sources = [program_of(problem, answer) for problem, answer in zip(problems, answers, strict=True)]
+        pairs = list(zip(problems, sources, strict=True))
+        unknown = [each for each in pairs if (each[0].id, each[1]) not in self._graded]
+        verdicts = {**self._graded, **self._grade(unknown)}
+        return [
+            NO_PROGRAM if source is None else feedback_on(problem, verdicts[problem.id, source])
             for problem, source in pairs
         ]
 

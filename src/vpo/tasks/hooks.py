@@ -1,0 +1,61 @@
+"""What a task may define beyond scores: pictures of its problems and answers, and what a search makes of answers."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from vpo.util.errors import InputError
+
+P = TypeVar("P")
+
+
+class PictureHooks(Generic[P]):
+    """Pictures of problems and answers, for terminals, files and pages. By default there are none."""
+
+    name: ClassVar[str]
+
+    def picture(self, problem: P, answers: Sequence[str], *, colour: bool) -> str | None:
+        """A problem and answers as a picture for a terminal, or None for a task without pictures."""
+        return None
+
+    def draw(self, problem: P, answers: Sequence[str], path: str) -> None:
+        """Draw a problem and answers into a .png or .svg file."""
+        raise InputError(f"task {self.name} has no pictures")
+
+    def scene(self, problem: P) -> str | None:
+        """A problem as an SVG drawing for a page, or None for a task without pictures."""
+        return None
+
+    def trace(self, problem: P, answer: str) -> str:
+        """An answer as the points of an SVG line over the scene."""
+        return ""
+
+
+class SearchHooks(Generic[P]):
+    """What a search makes of answers besides their scores.
+
+    Attributes:
+        repairs: whether `feedback_all` says what an answer got wrong. A search then repairs its parents by default.
+    """
+
+    repairs: ClassVar[bool] = False
+
+    def starts(self, problem: P) -> list[str]:
+        """Answers that a search begins with. They cost nothing of its budget."""
+        return []
+
+    def resolve(self, problem: P, answer: str, parent: str | None) -> str:
+        """The whole answer that an answer stands for.
+
+        Override it where an answer may be changes to the parent that its prompt showed. Raise ValueError with the
+        reason for one that cannot be applied.
+        """
+        return answer
+
+    def feedback_all(
+        self, problems: Sequence[P], answers: Sequence[str], vectors: Sequence[Sequence[float]]
+    ) -> list[str]:
+        """What each answer, with these scores, got wrong, for a prompt that asks to repair it; empty for scores alone.
+
+        It must say nothing of tests that are held out from the reward.
+        """
+        return [""] * len(answers)
