@@ -111,6 +111,34 @@ def test_settings_are_checked():
         Evolve(operators=SHARES, size=0)
 
 
+def test_a_second_parent_is_the_best_where_the_first_is_worse():
+    first, middling, other = (
+        candidate(0, (1.0, 1.0, 0.0, 0.0)),
+        candidate(1, (0, 0, 0.4, 0.4)),
+        candidate(2, (0, 0, 1, 0)),
+    )
+    strategy = Evolve(operators={"cross": 1.0}, parents="best")
+    strategy.tell([replace(first, value=1.0), middling, other], ["a", "b", "c"])
+    (move,) = strategy.ask(1, Random(0))
+    assert (move.operator, move.parent.number, move.second.number) == ("cross", 0, 2)  # 1.0 better, not 0.8
+
+
+def test_one_parent_is_repaired_where_no_other_is_better_anywhere():
+    strategy = Evolve(operators={"cross": 1.0})
+    strategy.tell([candidate(0, (1.0, 0.5)), candidate(1, (0.5, 0.5))], ["a", "b"])
+    moves = {(move.operator, move.second) for move in strategy.ask(30, Random(0)) if move.parent.number == 0}
+    assert moves == {("repair", None)}
+
+
+def test_parents_by_weighting_are_as_frequent_as_their_share_of_the_simplex():
+    # With two objectives uniform weights are w, 1 - w: (0.6, 0.6) is best where 0.6 > max(w, 1 - w), a fifth.
+    corners = [candidate(0, (1.0, 0.0)), candidate(1, (0.0, 1.0)), candidate(2, (0.6, 0.6)), candidate(3, (0.5, 0.5))]
+    strategy = Evolve(operators={"repair": 1.0}, parents="weighting")
+    strategy.tell(corners, list("abcd"))
+    chosen = Counter(move.parent.number for move in strategy.ask(5000, Random(0)))
+    assert [chosen[n] / 5000 for n in range(4)] == pytest.approx([0.4, 0.4, 0.2, 0.0], abs=0.02)
+
+
 # Operators
 
 
@@ -128,8 +156,9 @@ def test_moves_become_prompts(answers):
     assert branched.avoided.rstrip() == f"RDD</{tag}>"
     repaired = request_for_move(TASK, CASE, Move("repair", parent), answers, None)
     prompt = repaired.messages[-1]["content"]
-    assert prompt.startswith(plain[-1]["content"])
-    assert "UURRDD" in prompt
+    question = TASK.question(CASE.problem)[-1]["content"]
+    assert prompt.startswith(f"{question}\n\nAn earlier answer:\n\nUURRDD\n\n")
+    assert prompt.endswith(plain[-1]["content"].removeprefix(question))  # the form stands last
     assert "completion 1.00, gold 0.50" in prompt
     assert "falls short on: gold, diamond" in prompt
     assert "gold=1" in prompt

@@ -90,6 +90,10 @@ def request_for_move(
         answers: per generation.
         weights: that the prompt states, for a policy trained with the target in its prompt.
     """
+    if move.operator in ("repair", "cross"):
+        return GenerationRequest(
+            task.ask(problem.problem, answers, weights, review=_review(task, problem, move, answers))
+        )
     messages = task.ask(problem.problem, answers, weights)
     if move.parent is None:
         return GenerationRequest(messages)
@@ -100,19 +104,15 @@ def request_for_move(
         text = form.encode(text)
     if move.operator == "extend":
         return GenerationRequest(messages, f"{opening}{text}{closing}", known=1)
-    if move.operator in ("regrow", "branch"):
-        tagged = answers > 1 or task.wraps_single
-        kept = int(move.cut * len(text))
-        avoided = text[kept:] + (closing if tagged else "") if move.operator == "branch" else ""
-        return GenerationRequest(messages, (opening if tagged else "") + text[:kept], avoided=avoided)
-    *before, last = messages
-    shown = [move.parent] if move.second is None else [move.parent, move.second]
-    review = _review(task, problem, shown, answers)
-    return GenerationRequest([*before, {**last, "content": f"{last['content']}\n\n{review}"}])
+    tagged = answers > 1 or task.wraps_single
+    kept = int(move.cut * len(text))
+    avoided = text[kept:] + (closing if tagged else "") if move.operator == "branch" else ""
+    return GenerationRequest(messages, (opening if tagged else "") + text[:kept], avoided=avoided)
 
 
-def _review(task: Task[Any], problem: SearchProblem, parents: Sequence[Candidate], answers: int) -> str:
-    """One parent or two with what they got wrong, and the request for better answers: for ``repair`` and ``cross``."""
+def _review(task: Task[Any], problem: SearchProblem, move: Move, answers: int) -> str:
+    """The parents of a move with what they got wrong, and what to do about it."""
+    parents = [each for each in (move.parent, move.second) if each is not None]
     several = len(parents) > 1
     shown = [
         f"{f'Earlier answer {letter}' if several else 'An earlier answer'}:\n\n"
@@ -120,14 +120,10 @@ def _review(task: Task[Any], problem: SearchProblem, parents: Sequence[Candidate
         f"{parent.feedback or _scores_text(task, problem, parent)}"
         for letter, parent in zip("AB", parents, strict=False)
     ]
-    if several:
-        wanted = "Each does what the other fails to do. Write an answer that combines them"
-    else:
-        wanted = "Write a better answer, in which this is mended"
-    if answers > 1:
-        wanted += f"; each of the {answers} answers in another way"
+    wanted = "Each does what the other fails to do: write an answer that does both" if several else "Repair it"
+    ways = f", in {answers} different ways" if answers > 1 else ""
     goal = "" if problem.goal.is_own else f" What counts now is: {problem.goal.name}."
-    return "\n\n".join([*shown, f"{wanted}, in the format asked for above.{goal}"])
+    return "\n\n".join([*shown, f"{wanted}{ways}.{goal}"])
 
 
 def _scores_text(task: Task[Any], problem: SearchProblem, parent: Candidate) -> str:

@@ -250,19 +250,22 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         """w* by name; None, which means uniform, where problems differ in their objectives."""
         return None if self.ragged else dict(zip(self.names, self.weights, strict=True))
 
-    def ask(self, problem: P, answers: int = 1, target: Sequence[float] | None = None) -> list[Message]:
+    def ask(
+        self, problem: P, answers: int = 1, target: Sequence[float] | None = None, *, review: str = ""
+    ) -> list[Message]:
         """The prompt, as chat messages, that requests a number of answers.
 
         Args:
             problem: of this task.
             answers: m, the number of answers in one completion.
             target: weights of the objectives to write into the prompt, for goal-conditioned policies.
+            review: of earlier answers, with the request to repair them; it stands before the form of answers.
         """
         as_integer(answers, "answers", 1)
         *before, last = self.question(problem) if answers == 1 else self.set_question(problem)
         goal = "" if target is None else self.goal(problem, target)
         single = self.request(1) if answers == 1 else ""
-        content = "\n\n".join(filter(None, [last["content"], goal, single]))
+        content = "\n\n".join(filter(None, [last["content"], review, goal, single]))
         messages = [*before, {**last, "content": content}]
         return messages if answers == 1 else self.form.ask(messages, answers, self.example)
 

@@ -29,7 +29,8 @@ def feedback_on(problem: CodeProblem, verdicts: Sequence[Verdict]) -> str:
     details = {(each.reason, each.detail) for _, each in failed}
     reason, detail = next(iter(details))
     if len(failed) == count and len(details) == 1 and reason == "exception":
-        return f"It fails all {count} tests: {detail}."
+        missing = detail.startswith("AttributeError: module 'solution' has no attribute")
+        return f"It does not define {problem.entry}." if missing else f"It fails all {count} tests: {detail}."
     lines = [f"- {_call(problem, check)} {_outcome(check, each)}" for check, each in failed[:SHOWN]]
     more = len(failed) - len(lines)
     return "\n".join(

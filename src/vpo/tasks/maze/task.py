@@ -89,9 +89,11 @@ class MazeTask(Task[Maze]):
         content = RULES.format(grid="\n".join(problem.rows()), budget=problem.budget)
         return [{"role": "user", "content": content}]
 
-    def ask(self, problem: Maze, answers: int = 1, target: Sequence[float] | None = None) -> list[Message]:
+    def ask(
+        self, problem: Maze, answers: int = 1, target: Sequence[float] | None = None, *, review: str = ""
+    ) -> list[Message]:
         """The prompt. The compact one ends in the number of answers and the target's weights in tenths."""
-        checked = super().ask(problem, answers, target)
+        checked = super().ask(problem, answers, target, review=review)
         if not self.compact:
             return checked
         (message,) = self.question(problem)
