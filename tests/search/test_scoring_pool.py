@@ -56,10 +56,16 @@ class Wild(Task):
 """
 
 
-@pytest.fixture
-def source(tmp_path):
+IN_BATCHES = """
+    def score_all(self, problems, answers):
+        return super().score_all(problems, answers)
+"""
+
+
+@pytest.fixture(params=["", IN_BATCHES], ids=["one by one", "in batches"])
+def source(request, tmp_path):
     file = tmp_path / "wild.py"
-    file.write_text(TASK)
+    file.write_text(TASK + request.param)
     return TaskSource(str(file), {}, "test", None, {"targets": ["length=1"]})
 
 
@@ -125,6 +131,38 @@ def test_one_answer_that_fails_costs_itself_alone(source, text, failure):
     assert first.failure == failure
     assert (first.scores is None) == (failure is not None)
     assert (second.failure is None) == ("x" in text)
+
+
+def test_a_batch_is_scored_in_one_call(tmp_path):
+    file = tmp_path / "wild.py"
+    file.write_text(
+        TASK + "    calls = 0\n    def score_all(self, problems, answers):\n        Wild.calls += 1\n"
+        "        return [(len(answers) / 10, float(Wild.calls))] * len(answers)\n"
+    )
+    pool = ScoringPool(TaskSource(str(file), {}, "test", None, {"targets": ["length=1"]}), 1, 30)
+    try:
+        results = score(pool, "a", "b", "c")
+    finally:
+        pool.close()
+    assert {answer.scores for result in results.values() for answer in result.answers} == {(0.6, 1.0)}
+
+
+def test_an_answer_that_raises_in_a_batch_costs_itself_alone(source):
+    texts = [write([answer, "x"]) for answer in ("a", "raise", "nan", "exit", "form", "b")]
+    requests = [ScoringRequest(number, "w0", "length=1", text, 2) for number, text in enumerate(texts)]
+    results = source.load().score([*requests, ScoringRequest(6, "w0", "length=1", "unparsable", 2)])
+    assert [result.number for result in results] == list(range(7))
+    assert results[6].failure == "RuntimeError: no parse"
+    failures = [[answer.failure for answer in result.answers] for result in results[:6]]
+    assert [second for _, second in failures] == [None] * 6
+    assert [first for first, _ in failures] == [
+        None,
+        "RuntimeError: as the answer says",
+        "a score is not a finite number: [nan, 1.0]",
+        "SystemExit: as the answer says",
+        "RuntimeError: no form",
+        None,
+    ]
 
 
 def test_a_parser_that_raises_costs_the_generation(source):
