@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("transformers")
 
 from vpo.cli.main import main
+from vpo.evaluation.eval_folder import read_evaluation
 from vpo.search.result import read_result
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -52,9 +53,29 @@ def test_a_search_of_an_evaluation_uses_its_settings(tmp_path, capsys):
     assert settings["task_settings"]["size"] == 7
 
 
+def test_the_problems_that_others_leave_unsolved_are_searched(tmp_path, capsys):
+    evaluate = ["eval", "embedded", "--task", "maze", "--set", "size=7", "--problems", "8", "--pool", "2"]
+    pools = [str(tmp_path / name) for name in "ab"]
+    for seed, folder in enumerate(pools):
+        assert main([*evaluate, "--answers", "1", "--seed", str(seed), "--out", folder]) == 0
+    problems = [read_evaluation(folder).pool.problems for folder in pools]
+    left = {name for name in problems[0] if not any(each[name].solved_n.any() for each in problems)}
+    search = ["search", "embedded", "--task", "maze", "--set", "size=7", "--iterations", "1", "--no-baseline"]
+    search += ["--problems", "8", "--answers", "1", *(part for folder in pools for part in ("--unsolved-by", folder))]
+    capsys.readouterr()
+    assert main([*search, "--out", str(tmp_path / "out"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    result = read_result(tmp_path / "out" / "embedded-evolve")
+    assert 0 < len(left) < 8
+    assert data["problems"] == len(left)
+    assert set(result.solved) == set(data["solved"]["embedded evolve"])
+    assert set(result.problems) == left
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--unsolved-by", "nowhere"], "no such run, folder or pool: nowhere"),
         (["--target", "golf=1"], "target names 'golf', and the objectives are completion"),
         (["--goal", "golf>=1"], "goal names 'golf', and the objectives are completion"),
         (["--goal", "gold>=5"], "goal 'gold>=5' cannot be reached: scores of gold lie in 0..1"),

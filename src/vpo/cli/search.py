@@ -73,6 +73,9 @@ def add(commands: Commands) -> None:
     add_task_option(where)
     add_task_settings(where)
     add_fields(where, SearchConfig, ("split", "problems"))
+    _add_repeatable(
+        where, "--unsolved-by", "EVAL", "an evaluation or pool: search its problems that no answer in it solves"
+    )
     add_out(where, "folder for logs, tables and page", default="searches")
     add_jobs(where, "searches", "1")
     evolution = command.add_argument_group("evolution")
@@ -131,6 +134,7 @@ def run(options: argparse.Namespace) -> int:
         "curves": page["search"]["curves"],
         "names": [each.name for each in results],
         "problems": len(set(results[0].problems)),
+        "solved": {each.name: sorted(each.solved) for each in results},
         "tables": page["tables"],
         "failures": {each.name: each.failures for each in results},
     }
@@ -174,6 +178,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         "budget": {
             name: as_integer(most, f"budget of {name}", 1) for name, most in distinct(options.budget, "budget").items()
         },
+        "unsolved_by": tuple(options.unsolved_by),
         "targets": tuple(options.target),
         "conditions": tuple(options.goal),
         "rewards": tuple(options.reward),

@@ -27,6 +27,7 @@ class SearchConfig:
     task_settings: Mapping[str, Any] = field(default_factory=dict)
     split: str = setting_like(EvalConfig, "split")
     problems: int | None = setting_like(EvalConfig, "problems")
+    unsolved_by: tuple[str, ...] = ()  # evaluations or pools: search the problems that no answer of theirs solves
     answers: int | None = setting_like(EvalConfig, "answers")
     # Goals, each of which is searched for in every problem; without any, the task's own.
     targets: tuple[str, ...] = ()

@@ -15,9 +15,10 @@ from vpo.models.vllm_model import VllmModel, forced_opening
 from vpo.search.candidates import SearchProblem
 from vpo.search.config import SearchConfig
 from vpo.search.generators import EndpointGenerator, Generator, TransformersGenerator, VllmGenerator
-from vpo.search.goals import Goal, goals_of
+from vpo.search.goals import goals_of
 from vpo.search.loop import LoopConfig
 from vpo.search.operators import check_operators, default_operators
+from vpo.search.problems import search_problems
 from vpo.search.scorer import TaskSource
 from vpo.search.scoring_pool import check_limits
 from vpo.search.strategies import BestOfN, Evolve, Strategy
@@ -31,6 +32,7 @@ GENERATORS: dict[str, type[EndpointGenerator | VllmGenerator | TransformersGener
     "endpoint": EndpointGenerator,
 }
 CHANGEABLE = ("iterations", "processes", "limit", "endpoint")  # when a search is resumed
+ELSEWHERE = ("prefill", "unsolved_by")  # where it is set, and among the cases
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class SearchSetup:
 
     def note(self) -> dict[str, Any]:
         """The settings that must be the same when the search is resumed, for `search.json`."""
-        settings = {name: value for name, value in asdict(self.config).items() if name not in (*CHANGEABLE, "prefill")}
+        settings = {name: value for name, value in asdict(self.config).items() if name not in (*CHANGEABLE, *ELSEWHERE)}
         return {
             **({"prefill": True} if self.model.prefill else {}),
             **settings,
@@ -122,7 +124,7 @@ def prepare(config: SearchConfig) -> SearchSetup:
         config,
         model,
         TaskSource(located.task, located.settings, config.split, config.problems, goal_texts),
-        _search_problems(config, model.task, goals_of(model.task, **goal_texts)),
+        search_problems(config, model.task, goals_of(model.task, **goal_texts)),
         LoopConfig(
             iterations=config.iterations,
             budget=config.budget,
@@ -152,24 +154,6 @@ def _check_forcing(config: SearchConfig, model: ResolvedModel) -> None:
         check_remote(thinking=config.thinking, prefill=True)
     if config.generator == "vllm":
         forced_opening(model)
-
-
-def _search_problems(config: SearchConfig, task: Task[Any], goals: list[Goal]) -> tuple[SearchProblem, ...]:
-    """Each problem with each goal; raises for an objective that a problem does not have."""
-    problems = task.problems(config.split, count=config.problems)
-    if not problems:
-        raise InputError(f"there are no problems in split {config.split!r}")
-    task.prepare(problems)
-    for problem in problems:
-        names = task.names_of(problem)
-        for feature in config.features:
-            if feature not in names:
-                raise InputError(f"features names {feature!r}, and the objectives are {', '.join(names)}")
-        for goal in goals:
-            goal.check(problem)
-    for goal in goals:
-        goal.check_reachable(problems)
-    return tuple(SearchProblem(problem, goal) for problem in problems for goal in goals)
 
 
 def locate_model(config: SearchConfig) -> tuple[LocatedModel, dict[str, Any]]:
