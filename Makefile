@@ -142,10 +142,11 @@ format: $(READY)  ## fix style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## time the core, the tasks, rewards, generation, a training step, large batches (the sandbox: benchmarks/sandbox.py DATA)
+bench: $(READY)  ## time the core, tasks, rewards, search, generation, a training step, large batches (the sandbox: benchmarks/sandbox.py DATA)
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/tasks.py
 	$(BIN)/python -W ignore benchmarks/rewards.py
+	$(BIN)/python benchmarks/search_scoring.py
 	$(BIN)/python -W ignore benchmarks/generate.py --tokens 60 --rounds 1
 	$(BIN)/python -W ignore benchmarks/train.py
 	$(BIN)/python -W ignore benchmarks/scale.py
