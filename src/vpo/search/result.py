@@ -1,4 +1,4 @@
-"""The result of a search: which problems were solved, each at which budget. Read from the log."""
+"""The result of a search, from its log: which problems were solved, at which budget, and how the best moved."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,31 @@ UNITS = ("iterations", "answers", "generations", "tokens")
 
 
 @dataclass(frozen=True)
+class Progress:
+    """One case before its first generation, index 0, and after each of them.
+
+    Attributes:
+        best_T: the highest value so far; NaN where nothing is scored yet.
+        spent: for each unit of budget, the total so far, (T,).
+    """
+
+    best_T: Floats
+    spent: Mapping[str, Floats]
+
+    def best_within(self, unit: str, budgets: Sequence[float]) -> Floats:
+        """The highest value within each budget, (len(budgets),); NaN where nothing was scored within it."""
+        last = np.searchsorted(self.spent[unit], budgets, side="right") - 1
+        best: Floats = self.best_T[last]
+        return best
+
+    def spent_after(self, unit: str, iterations: Sequence[float]) -> Floats:
+        """What was spent of a unit after so many iterations, (len(iterations),)."""
+        last = np.searchsorted(self.spent["iterations"], iterations, side="right") - 1
+        spent: Floats = self.spent[unit][last]
+        return spent
+
+
+@dataclass(frozen=True)
 class SearchResult:
     """The result of one search, or of several that differ in the seed of their model, one after another.
 
@@ -31,6 +56,7 @@ class SearchResult:
         solved_at: for each unit of budget, what each case had spent when it was solved; infinity where it was not.
             Without tokens where an endpoint did not count them.
         spent: for each unit, the total of each case.
+        progress: of each case.
         failures: how many candidates could not be scored, by reason.
         seeds: how many searches are merged in it.
     """
@@ -41,6 +67,7 @@ class SearchResult:
     problems: tuple[str, ...]
     solved_at: Mapping[str, Floats]
     spent: Mapping[str, Floats]
+    progress: tuple[Progress, ...]
     failures: Mapping[str, int]
     seeds: int = 1
 
@@ -78,49 +105,97 @@ def read_result(folder: Path, iterations: int | None = None) -> SearchResult:
     cases = [f"{problem} {goal}" for problem, goal in settings["cases"]]
     candidates = group_by(read_candidates(folder), lambda row: row["generation"])
     rows = [row for row in read_generations(folder) if iterations is None or row["iteration"] < iterations]
-    spent = {case: dict.fromkeys(UNITS, 0.0) for case in cases}
-    solved_at: dict[str, dict[str, float]] = {}
-    failures: Counter[str] = Counter()
+    units = [unit for unit in UNITS if unit != "tokens" or all(row["tokens"] is not None for row in rows)]
+    logged = group_by(rows, lambda row: str(row["case"]))
+    histories = {case: _history(logged.get(case, []), candidates) for case in cases}
+    never = dict.fromkeys(UNITS, np.inf)
+    failures = Counter(each["failure"] for row in rows for each in candidates.get(row["number"], []) if each["failure"])
+    return SearchResult(
+        folder.name,
+        settings,
+        tuple(cases),
+        tuple(problems),
+        {unit: np.asarray([(histories[case].solved_at or never)[unit] for case in cases]) for unit in units},
+        {unit: np.asarray([histories[case].steps[-1][0][unit] for case in cases]) for unit in units},
+        tuple(histories[case].progress(units) for case in cases),
+        dict(failures),
+    )
+
+
+@dataclass
+class _History:
+    """What a case had spent, with its best value so far, after each generation; and what when it was solved."""
+
+    steps: list[tuple[Mapping[str, float], float]]
+    solved_at: Mapping[str, float] | None = None
+
+    def progress(self, units: Sequence[str]) -> Progress:
+        """As arrays."""
+        best_T = np.asarray([best for _, best in self.steps])
+        return Progress(best_T, {unit: np.asarray([used[unit] for used, _ in self.steps]) for unit in units})
+
+
+def _history(rows: Sequence[Mapping[str, Any]], candidates: Mapping[int, Sequence[Mapping[str, Any]]]) -> _History:
+    """The history of one case, from its generations and the candidates of each generation."""
+    used = dict.fromkeys(UNITS, 0.0)
+    best = np.nan
+    history = _History([(dict(used), best)])
     for row in rows:
-        case = row["case"]
-        used = spent[case]
         costs = row["operator"] != START
         used["iterations"] = row["iteration"] + 1
         used["generations"] += costs
         used["tokens"] += row["tokens"] or 0
         for candidate in candidates.get(row["number"], []):
             used["answers"] += costs
-            if candidate["failure"]:
-                failures[candidate["failure"]] += 1
-            if candidate["solved"]:
-                solved_at.setdefault(case, dict(used))
-    never = dict.fromkeys(UNITS, np.inf)
-    units = [unit for unit in UNITS if unit != "tokens" or all(row["tokens"] is not None for row in rows)]
-    return SearchResult(
-        folder.name,
-        settings,
-        tuple(cases),
-        tuple(problems),
-        {unit: np.asarray([solved_at.get(case, never)[unit] for case in cases]) for unit in units},
-        {unit: np.asarray([spent[case][unit] for case in cases]) for unit in units},
-        dict(failures),
-    )
+            if candidate["scores"] is not None:
+                best = float(np.fmax(best, candidate["value"]))
+            if candidate["solved"] and history.solved_at is None:
+                history.solved_at = dict(used)
+        history.steps.append((dict(used), best))
+    return history
 
 
-def families_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """For each case its candidates with their parents; `ancestor` is true for the line that leads to the solution."""
-    names = ("number", "iteration", "operator", "parent", "position", "answer", "value", "solved")
+def families_of(folder: Path, iterations: int | None = None) -> dict[str, list[dict[str, Any]]]:
+    """For each case its candidates with their parents, by number; with `iterations`, those of so many.
+
+    `ancestor` is true for those that led to the solution, or where there is none to the best candidate, and for that
+    itself.
+    """
+    names = ("number", "iteration", "operator", "parent", "position", "answer", "scores", "value", "solved", "failure")
+    rows = [row for row in read_candidates(folder) if iterations is None or row["iteration"] < iterations]
     families = {
-        case: [{**{name: row[name] for name in names}, "ancestor": False} for row in rows]
-        for case, rows in group_by(read_candidates(folder), lambda row: str(row["case"])).items()
+        case: sorted(
+            (
+                # Only some operators have a second parent, only some tasks feedback.
+                {**{name: row[name] for name in names}, "second": row.get("second"), "feedback": row.get("feedback")}
+                for row in members
+            ),
+            key=lambda member: int(member["number"]),
+        )
+        for case, members in group_by(rows, lambda row: str(row["case"])).items()
     }
     for members in families.values():
-        members.sort(key=lambda member: int(member["number"]))
-        ancestor = next((member for member in members if member["solved"]), None)
-        while ancestor is not None:
-            ancestor["ancestor"] = True
-            ancestor = None if ancestor["parent"] is None else members[ancestor["parent"]]
+        ancestors = _ancestors(members)
+        for member in members:
+            member["ancestor"] = member["number"] in ancestors
     return families
+
+
+def _ancestors(members: Sequence[Mapping[str, Any]]) -> set[int]:
+    """The numbers of the first solution, or else of the first best candidate, and of all that it descends from."""
+    scored = [member for member in members if member["scores"] is not None]
+    if not scored:
+        return set()
+    end = max(scored, key=lambda member: (member["solved"], not member["solved"] and member["value"]))
+    by_number = {member["number"]: member for member in members}
+    ancestors: set[int] = set()
+    waiting = [end["number"]]
+    while waiting:
+        number = waiting.pop()
+        if number in by_number and number not in ancestors:
+            ancestors.add(number)
+            waiting += [by_number[number][name] for name in ("parent", "second")]
+    return ancestors
 
 
 def archives_of(folder: Path) -> dict[str, dict[str, Any]]:
@@ -150,6 +225,7 @@ def merge_seeds(results: Sequence[SearchResult], name: str) -> SearchResult:
         tuple(problem for each in results for problem in each.problems),
         {unit: np.concatenate([each.solved_at[unit] for each in results]) for unit in units},
         {unit: np.concatenate([each.spent[unit] for each in results]) for unit in units},
+        tuple(progress for each in results for progress in each.progress),
         dict(failures),
         sum(each.seeds for each in results),
     )
