@@ -26,7 +26,7 @@ class PageParser(HTMLParser):
             self.plot = values.get("aria-label")
         if tag == "g" and "data-run" in values:
             self.run = int(values["data-run"])
-        if tag == "circle":
+        if tag == "circle" and "data-x" in values:
             point = tuple(float(values[f"data-{name}"] or "nan") for name in ("x", "y", "low", "high"))
             self.points.setdefault((self.plot, self.run), []).append(point)
         self.cells += tag == "td"
@@ -42,7 +42,7 @@ LOOKS = """
     const text = (where) => inner.querySelector(where)?.textContent ?? null;
     const press = (where, key) => where.dispatchEvent(new view.KeyboardEvent("keydown", { key, bubbles: true }));
     const seen = {};
-    const curve = inner.querySelector("#best svg, #search svg"), frame = curve.getBoundingClientRect();
+    const curve = inner.querySelector("svg.plot"), frame = curve.getBoundingClientRect();
     const readout = () => curve.parentElement.querySelector(".readout").innerText;
     press(curve, "ArrowRight");
     seen.first = readout();
@@ -81,6 +81,41 @@ LOOKS = """
     press(curve, "Home");
     seen.without = readout();
     box.click();
+    if (inner.getElementById("descent")) {
+      const texts = (where) => [...inner.querySelectorAll(where)].map((each) => each.textContent);
+      const candidate = () => ({
+        title: text(".candidate h3"),
+        text: text(".candidate"),
+        added: texts(".diff .added"),
+        removed: texts(".diff .removed"),
+        line: [...inner.querySelectorAll(".line button")].map((each) => +each.dataset.number),
+        drawn: inner.querySelectorAll(".candidate polyline").length,
+      });
+      const tree = inner.querySelector(".family"), key = (name) => (press(tree, name), candidate());
+      const numbers = [...tree.querySelectorAll("circle[data-number]")];
+      seen.family = numbers.length;
+      seen.problems = texts("#descent select[aria-label=problem] option");
+      seen.best = candidate();
+      seen.parent = key("ArrowUp");
+      seen.start = key("Home");
+      seen.next = key("ArrowRight");
+      const spot = numbers[numbers.length - 1].getBoundingClientRect();
+      const beside = { clientX: spot.x + spot.width / 2 + 1, clientY: spot.y + spot.height / 2 + 1 };
+      tree.dispatchEvent(new view.MouseEvent("click", beside));
+      seen.clicked = candidate();
+      const slider = inner.querySelector("#nondominated input");
+      const front = (value) => {
+        slider.value = value;
+        slider.dispatchEvent(new view.Event("input"));
+        const rows = [...inner.querySelectorAll("#nondominated tbody tr")];
+        return rows.map((row) => [...row.children].slice(1).map((each) => +each.textContent));
+      };
+      seen.fronts = [front(slider.min), front(slider.max)];
+      const search = inner.querySelector("#descent select[aria-label=search]");
+      search.value = 1;
+      search.dispatchEvent(new view.Event("change"));
+      seen.other = inner.querySelectorAll(".family circle[data-number]").length;
+    }
 """
 
 

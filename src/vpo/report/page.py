@@ -10,10 +10,11 @@ from vpo.report.embedding import assets, script_json
 from vpo.util.files import storable, write_text
 
 # The parts of the page that are inlined, in this order: later scripts use the functions of earlier ones.
-STYLES = ("palette.css", "layout.css", "parts.css")
+STYLES = ("palette.css", "layout.css", "parts.css", "search.css")
 SCRIPTS = (
     *("dom.js", "ticks.js", "data.js", "scale.js", "readout.js", "plot.js", "tables.js", "diff.js"),
-    *("head.js", "curves.js", "search.js", "gallery.js", "front.js", "main.js"),
+    *("head.js", "curves.js", "gallery.js", "front.js"),
+    *("cases.js", "candidate.js", "descent.js", "nondominated.js", "search.js", "main.js"),
 )
 
 

@@ -1,20 +1,18 @@
-"""The data of the page of searches: problems solved by budget, and how one solution evolved."""
+"""The data of the page of searches: how the best moved, what was solved and spent, and who descended from whom."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from vpo.search.result import UNITS, SearchResult, families_of, only_solved
-from vpo.tasks import Task, get
-from vpo.util.errors import InputError
+from vpo.report.search_curves import best_curves, best_values, most_spent, scored_cases, solved_curves, spent_curves
+from vpo.report.search_families import search_families
+from vpo.search.result import UNITS, SearchResult, only_solved
 from vpo.util.grouping import group_by
+from vpo.util.text import counted, listed
 
 MARKS = (1, 2, 3, 5, 10, 25, 50, 100, 200, 500, 1000)
 KINDS = 5  # of failures that are shown
-POINTS = 40  # of a curve by answers, generations or tokens
 
 
 def search_page(results: Sequence[SearchResult], folders: Sequence[Path], command: str) -> dict[str, Any]:
@@ -25,22 +23,55 @@ def search_page(results: Sequence[SearchResult], folders: Sequence[Path], comman
         folders: of each search, or of the first of its seeds.
         command: that makes the page.
     """
-    curves = [_curves(results, unit) for unit in UNITS if all(unit in each.spent for each in results)]
     count = len(set(results[0].problems))
     goals = len(results[0].distinct) // count
     return {
         "title": f"{Path(results[0].settings['task']).stem}: search",
-        "summary": f"{count} problems with {goals} goals each; {_goal_text(results[0])}",
+        "verdict": _verdict(results),
+        "summary": f"{counted(count, 'problem')} with {counted(goals, 'goal')} each; {_goal_text(results[0])}",
         "objectives": [],
         "runs": [{"name": each.name, "curves": [], "positions": [], "training": {}} for each in results],
-        "search": {"curves": curves, "families": _families(results, folders)},
+        "search": {
+            "best": best_curves(results),
+            "curves": solved_curves(results),
+            "spent": spent_curves(results),
+            "families": search_families(results, folders),
+        },
         "fronts": [],
         "first_front": 0,
         "gallery": [],
         "tables": search_tables(results),
-        "notes": [note for each in results for note in _failures(each)],
+        "notes": [*_unscored(results), *(note for each in results for note in _failures(each))],
         "commands": [command],
     }
+
+
+def _verdict(results: Sequence[SearchResult]) -> str:
+    """What each search reached: how many it solved, or where nothing was solved its best value."""
+    count = len(results[0].distinct)
+    if any(each.solved for each in results):
+        solved = [_mean(sum(map(len, each.solved_by_seed())), each) for each in results]
+        return f"Solved of {count}: {listed([f'{each.name} {n:g}' for each, n in zip(results, solved, strict=True)])}."
+    ends = [
+        best_values(results, run, "iterations", [float(each.spent["iterations"].max())])[0]
+        for run, each in enumerate(results)
+    ]
+    reached = [f"{each.name} {end.mean:.6g}" for each, end in zip(results, ends, strict=True) if end is not None]
+    of = "" if count == 1 and results[0].seeds == 1 else ", averaged over the problems and goals"
+    return f"Nothing was solved. Best value{of}: {listed(reached)}." if reached else "No answer could be scored."
+
+
+def _unscored(results: Sequence[SearchResult]) -> list[str]:
+    """A note on the cases without a value, which no mean of the best value counts."""
+    without = scored_cases(results).count(False)
+    return (
+        [
+            f"{without} of {len(results[0].distinct)} are not in the means of the best value: a search has no scored "
+            "answer to them"
+        ]
+        if without
+        else []
+    )
 
 
 def _failures(result: SearchResult) -> list[str]:
@@ -54,22 +85,12 @@ def _failures(result: SearchResult) -> list[str]:
 
 def marks(results: Sequence[SearchResult]) -> list[int]:
     """The numbers of iterations that a table shows."""
-    last = int(_most(results, "iterations"))
+    last = int(most_spent(results, "iterations"))
     return [*(mark for mark in MARKS if mark < last), last]
 
 
-def _most(results: Sequence[SearchResult], unit: str) -> float:
-    """The largest budget that every unsolved problem has spent; the largest spent where all are solved.
-
-    A problem for which nothing was generated spent no tokens, and sets no limit.
-    """
-    unsolved = [each.spent[unit][~np.isfinite(each.solved_at[unit]) & (each.spent[unit] > 0)] for each in results]
-    least = [float(spent.min()) for spent in unsolved if len(spent)]
-    return max(1.0, min(least) if least else max(float(each.spent[unit].max()) for each in results))
-
-
 def search_tables(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
-    """Solved by iterations, as shares and as counts; solved by one search alone; budgets spent."""
+    """Solved by iterations, as shares and as counts; the best value; solved by one search alone; budgets spent."""
     shown = marks(results)
     names = [each.name for each in results]
     shares = [each.curve("iterations", shown) for each in results]
@@ -87,6 +108,11 @@ def search_tables(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
             "title": f"Solved within so many iterations, of {len(results[0].distinct)}",
             "head": ["search", *map(str, shown)],
             "rows": [[name, *row] for name, row in zip(names, counts, strict=True)],
+        },
+        {
+            "title": "Best value within so many iterations, averaged",
+            "head": ["search", *map(str, shown)],
+            "rows": [[each.name, *_best_row(results, run, shown)] for run, each in enumerate(results)],
         },
         {
             "title": "Solved by the search in the row and never by the one in the column",
@@ -107,6 +133,11 @@ def search_tables(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
     ]
 
 
+def _best_row(results: Sequence[SearchResult], run: int, iterations: Sequence[int]) -> list[float | None]:
+    values = best_values(results, run, "iterations", iterations)
+    return [None if value is None else float(f"{value.mean:.6g}") for value in values]
+
+
 def _mean(total: Any, result: SearchResult) -> float:
     """The mean over seeds of a total over all of them."""
     return _plain(float(total) / result.seeds)
@@ -114,48 +145,6 @@ def _mean(total: Any, result: SearchResult) -> float:
 
 def _plain(number: float) -> float:
     return int(number) if number == int(number) else round(number, 1)
-
-
-def _curves(results: Sequence[SearchResult], unit: str) -> dict[str, Any]:
-    """The share that each search solved within budgets of one unit."""
-    most = _most(results, unit)
-    least = min(1.0 if unit != "tokens" else most, *(float(each.solved_at[unit].min()) for each in results))
-    budgets = np.unique(np.geomspace(max(1.0, least), most, POINTS).round()).tolist()
-    runs = []
-    for each in results:
-        values = each.curve(unit, budgets)
-        bounds = {name: [getattr(value, name) for value in values] for name in ("mean", "low", "high")}
-        runs.append({"budgets": budgets, **bounds})
-    return {"unit": unit, "runs": runs}
-
-
-def _families(results: Sequence[SearchResult], folders: Sequence[Path]) -> list[dict[str, Any]]:
-    """For each search with parents, all candidates of the solved problem whose solution has the most ancestors."""
-    shown = []
-    for run, (result, folder) in enumerate(zip(results, folders, strict=True)):
-        families = families_of(folder) if result.settings["strategy"] != "best_of_n" else {}
-        solved = [case for case in result.distinct if any(each["solved"] for each in families.get(case, []))]
-        if not solved:
-            continue
-        case = max(solved, key=lambda name: sum(each["ancestor"] for each in families[name]))
-        members = families[case]
-        task, problem = _problem(result, result.problems[result.cases.index(case)])
-        svg = task.scene(problem) if task else None
-        for each in members:
-            has_path = task and svg and each["answer"] is not None and each["ancestor"]
-            each["path"] = task.trace(problem, each["answer"]) if task and has_path else ""
-        shown.append({"run": run, "case": case, "svg": svg, "members": members})
-    return shown
-
-
-def _problem(result: SearchResult, name: str) -> tuple[Task[Any] | None, Any]:
-    settings = result.settings
-    try:
-        task: Task[Any] = get(settings["task"], **settings["task_settings"])
-        problems = task.problems(settings["split"], count=settings["problems"])
-    except InputError:  # its data is no longer there
-        return None, None
-    return task, next(problem for problem in problems if problem.id == name)
 
 
 def _goal_text(result: SearchResult) -> str:

@@ -20,6 +20,12 @@ function short(value) {
   if (Number.isInteger(value) || Math.abs(value) >= 100) return Math.round(value).toLocaleString("en");
   return value.toPrecision(3).replace("-", "−");
 }
+// A number with six digits at most, to tell values apart that differ by little.
+function precise(value) {
+  if (value === null || value === undefined) return "–";
+  const text = Math.abs(value) < 1e9 ? (+value.toPrecision(6)).toLocaleString("en", { maximumSignificantDigits: 6 }) : value.toExponential(3);
+  return text.replace("-", "−");
+}
 const choice = (label, names) => {
   const made = element("select", { "aria-label": label });
   names.forEach((name, index) => made.append(element("option", { value: index }, name)));

@@ -3,7 +3,7 @@ const AREA = { width: 380, height: 250, left: 44, bottom: 34, top: 8, right: 10 
 const SMOOTH_FROM = 8; // points of a line
 
 function plot(title, given, options = {}) {
-  const { log = false, xLabel = "", yLabel = "", marks = false, range = null, cross = false, smooth = false, level = null, labels = false } = options;
+  const { log = false, xLabel = "", yLabel = "", marks = false, range = null, cross = false, smooth = false, level = null, labels = false, xRange = null, cloud = [], read = short } = options;
   const lines = given.map(known).filter((line) => line.x.length);
   const panel = element("div", { class: "panel" }, element("h3", {}, title));
   const xs = lines.flatMap((line) => line.x);
@@ -11,37 +11,51 @@ function plot(title, given, options = {}) {
   const { width, height, left, bottom, top, right } = AREA;
   const scale = log ? Math.log : (value) => value;
   let [x0, x1] = [Math.min(...xs), Math.max(...xs)];
-  if (marks) [x0, x1] = rangeOf(lines.map((line) => ({ y: line.x })));
+  if (marks) [x0, x1] = xRange ?? rangeOf(lines.map((line) => ({ y: line.x })));
   const [y0, y1] = range ?? rangeOf(lines);
   const px = (x) => left + ((scale(x) - scale(x0)) / (scale(x1) - scale(x0) || 1)) * (width - left - right);
-  const py = (y) => height - bottom - ((y - y0) / (y1 - y0)) * (height - bottom - top);
+  const py = (y) => height - bottom - ((Math.max(y, y0) - y0) / (y1 - y0)) * (height - bottom - top);
   const svg = shape("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0, "aria-label": title });
   axes(svg, { px, py, x: log ? logTicks(x0, x1) : ticks(x0, x1, 5), y: ticks(y0, y1, 5), xLabel, yLabel });
   if (level !== null) {
     svg.append(shape("line", { x1: left, x2: width - right, y1: py(level.y), y2: py(level.y), stroke: "var(--soft)", "stroke-dasharray": "2 4" }));
     svg.append(shape("text", { x: width - right, y: py(level.y) + 12, "text-anchor": "end" }, level.name));
   }
+  for (const { run, x, y } of cloud) {
+    const group = shape("g", { "data-run": run, class: "cloud" });
+    x.forEach((each, i) => each >= x0 && y[i] >= y0 && group.append(shape("circle", { cx: px(each).toFixed(1), cy: py(y[i]).toFixed(1), r: 2, fill: colour(run), opacity: 0.25 })));
+    svg.append(group);
+  }
   for (const line of lines) svg.append(drawn(line, { px, py, marks, smooth: smooth && line.x.length >= SMOOTH_FROM }));
   if (cross) markCrossings(svg, lines, { px, py, scale, least: 0.02 * (y1 - y0), xLabel });
   if (labels) nameLines(svg, lines, { px, py });
   panel.append(svg);
-  addReadout(panel, svg, lines, { px, py, scale, xLabel, yLabel: yLabel || title, points: marks });
+  addReadout(panel, svg, lines, { px, py, scale, xLabel, yLabel: yLabel || title, points: marks, read });
   return panel;
 }
 function axes(svg, { px, py, x, y, xLabel, yLabel }) {
   const { width, height, left, bottom, right } = AREA;
   for (const value of y) {
     svg.append(shape("line", { class: "axis", x1: left, x2: width - right, y1: py(value), y2: py(value) }));
-    svg.append(shape("text", { x: left - 5, y: py(value) + 4, "text-anchor": "end" }, +value.toFixed(6)));
+    svg.append(shape("text", { x: left - 5, y: py(value) + 4, "text-anchor": "end" }, tickText(value, 1e3)));
   }
-  for (const value of x) svg.append(shape("text", { x: px(value), y: height - bottom + 14, "text-anchor": "middle" }, +value.toFixed(6)));
+  for (const value of x) svg.append(shape("text", { x: px(value), y: height - bottom + 14, "text-anchor": "middle" }, tickText(value)));
   svg.append(shape("text", { x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, xLabel));
   if (yLabel) svg.append(shape("text", { x: 12, y: height / 2, transform: `rotate(-90 12 ${height / 2})`, "text-anchor": "middle" }, yLabel));
+}
+// The number of a mark; of thousands and more, in short.
+function tickText(value, shortened = 1e4) {
+  const size = Math.abs(value);
+  const text = size < shortened ? `${+value.toFixed(6)}` : size < 1e15 ? value.toLocaleString("en", { notation: "compact" }) : value.toExponential(1);
+  return text.replace("-", "−");
 }
 // One line with its band and its points.
 function drawn(line, { px, py, marks, smooth }) {
   const group = shape("g", { "data-run": line.run });
-  const path = (ys) => line.x.map((x, i) => `${px(x).toFixed(1)},${py(ys[i]).toFixed(1)}`);
+  const at = (x, y) => `${px(x).toFixed(1)},${py(y).toFixed(1)}`;
+  // The corner between two points: a value holds until the next one ("after"), or the next one holds from here ("before").
+  const corner = (ys, i) => (i && line.steps ? [line.steps === "after" ? at(line.x[i], ys[i - 1]) : at(line.x[i - 1], ys[i])] : []);
+  const path = (ys) => line.x.flatMap((x, i) => [...corner(ys, i), at(x, ys[i])]);
   const stroke = { fill: "none", stroke: colour(line.run), "stroke-width": 2, "stroke-dasharray": dashes(line.run) };
   if (bands && line.low && line.low[0] !== null)
     group.append(shape("polygon", { points: [...path(line.high), ...path(line.low).reverse()].join(" "), fill: colour(line.run), opacity: 0.15 }));

@@ -1,5 +1,5 @@
 // Numbers under the pointer, or at the point that the arrow keys choose.
-function addReadout(panel, svg, lines, { px, py, scale, xLabel, yLabel, points }) {
+function addReadout(panel, svg, lines, { px, py, scale, xLabel, yLabel, points, read }) {
   const box = element("div", { class: "readout", role: "status" });
   const guide = shape("line", { class: "guide", y1: AREA.top, y2: AREA.height - AREA.bottom });
   svg.append(guide);
@@ -28,13 +28,13 @@ function addReadout(panel, svg, lines, { px, py, scale, xLabel, yLabel, points }
     guide.style.visibility = "hidden";
   }
   function row(run, text, low, high) {
-    const band = low === null || low === undefined ? "" : ` [${short(low)}, ${short(high)}]`;
+    const band = low === null || low === undefined ? "" : ` [${read(low)}, ${read(high)}]`;
     return element("div", {}, element("i", { style: `background:${colour(run)}` }), `${data.runs[run].name} ${text}`, element("small", {}, band));
   }
   function lineRows(x) {
     const values = lines.filter((line) => !hidden.has(line.run)).map((line) => ({ run: line.run, ...valueAt(line, x, scale) }));
     const there = values.filter((each) => each.y !== undefined).sort((a, b) => b.y - a.y);
-    return [element("b", {}, `${short(x)} ${xLabel}`), ...there.map((each) => row(each.run, short(each.y), each.low, each.high))];
+    return [element("b", {}, `${short(x)} ${xLabel}`), ...there.map((each) => row(each.run, read(each.y), each.low, each.high))];
   }
   const pointRows = ({ x, y, line }) => [row(line.run, ""), element("div", {}, `${xLabel} ${short(x)}`), element("div", {}, `${yLabel} ${short(y)}`)];
 

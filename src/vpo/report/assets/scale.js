@@ -9,19 +9,25 @@ function rangeOf(lines) {
   const margin = 0.05 * (high - low);
   return [low - margin, high + margin];
 }
+// Where a range of values may begin: at the least, or where a few far below would press all others together, above them.
+function floorOf(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const [least, low, most] = [sorted[0], sorted[Math.floor(sorted.length / 10)], sorted[sorted.length - 1]];
+  return low < most && most - least > 10 * (most - low) ? low - (most - low) / 3 : least;
+}
 // A line without its unknown points.
 function known(line) {
   const at = line.x.map((_, i) => i).filter((i) => line.x[i] !== null && line.y[i] !== null);
   const pick = (values) => values && at.map((i) => values[i]);
   return { ...line, x: pick(line.x), y: pick(line.y), low: pick(line.low), high: pick(line.high) };
 }
-// The values of a line at x: exact at its points, linear between them, null outside.
+// The values of a line at x: exact at its points, linear between them or those of the last one, null outside.
 function valueAt(line, x, scale) {
   const after = line.x.findIndex((each) => each >= x);
   if (after < 0 || (after === 0 && line.x[0] !== x)) return null;
   if (line.x[after] === x) return { y: line.y[after], low: line.low?.[after] ?? null, high: line.high?.[after] ?? null };
   const share = (scale(x) - scale(line.x[after - 1])) / (scale(line.x[after]) - scale(line.x[after - 1]));
-  const mix = (values) => (values && values[after] !== null ? values[after - 1] + share * (values[after] - values[after - 1]) : null);
+  const mix = (values) => (values && values[after] !== null ? values[after - 1] + (line.steps ? 0 : share) * (values[after] - values[after - 1]) : null);
   return { y: mix(line.y), low: mix(line.low), high: mix(line.high) };
 }
 // Where two lines cross, if on both sides they come apart by more than `least`.

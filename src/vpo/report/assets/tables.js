@@ -1,4 +1,4 @@
-// A table. A cell is text, a number, {mean, low, high, certain}, or {run}. Columns sort, unless rows stand in parts.
+// A table. A cell is text, a number, an element, {mean, low, high, certain}, or {run}. Columns sort, unless rows stand in parts.
 function table(head, rows, { sorts = true, parts = false } = {}) {
   const body = element("tbody");
   const line = (row) => element("tr", row[0]?.run === undefined ? {} : { "data-run": row[0].run }, ...row.map((cell) => element("td", {}, cellText(cell))));
@@ -17,7 +17,7 @@ function table(head, rows, { sorts = true, parts = false } = {}) {
 function cellText(cell) {
   if (cell === null) return "–";
   if (typeof cell === "number") return Number.isInteger(cell) ? cell.toLocaleString("en") : cell.toFixed(3).replace("-", "−");
-  if (typeof cell !== "object") return cell;
+  if (typeof cell !== "object" || cell instanceof Node) return cell;
   if (cell.run !== undefined) return element("span", {}, element("i", { style: `background:${colour(cell.run)}` }), data.runs[cell.run].name);
   const text = (number) => number.toFixed(3).replace("-", "−");
   const band = cell.low === null ? "" : ` [${text(cell.low)}, ${text(cell.high)}]`;
