@@ -170,6 +170,7 @@ def test_the_best_of_several_seeds_is_a_mean_over_the_same_cases(tmp_path):
 
 def test_a_page_of_many_cases_stays_small(tmp_path, monkeypatch):
     monkeypatch.setattr(search_families, "BYTES", 150_000)
+    monkeypatch.setattr(search_families, "FAMILY", 5_000)
     page, folders, data = written(tmp_path, cases=30, iterations=6, lines=60)
     families = data["search"]["families"]
     size = len(json.dumps(page_json(page)["search"]["families"]))
@@ -196,4 +197,4 @@ def test_of_a_long_search_the_best_and_its_ancestors_are_kept(tmp_path, monkeypa
     assert len(kept) == 30
     assert {each["number"] for each in members if each["ancestor"]} <= kept
     assert case["runs"][0]["left_out"] == len(members) - 30
-    assert "more than 30 candidates" in data["search"]["families"]["note"]
+    assert "candidates of low value are left out" in data["search"]["families"]["note"]

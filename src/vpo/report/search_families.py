@@ -17,8 +17,10 @@ from vpo.util.errors import InputError
 Member: TypeAlias = dict[str, Any]
 
 CASES = 12  # shown at most
-MEMBERS = 1_500  # of a family, at most
 BYTES = 1_500_000  # of all families together
+FAMILY = 60_000  # bytes that a family should have at least: with many searches there are fewer cases
+MEMBER = 200  # bytes of a candidate without its texts, about
+MEMBERS = 1_500  # of a family, at most
 KEY_TEXT = 20_000  # characters of an answer that led to the best, or was on a front
 TEXTS = (20_000, 6_000, 2_000, 600, 200, 60)  # characters of another; as many as there is space for
 COLUMNS = ("number", "iteration", "operator", "parent", "second", "position", "value", "scores", "solved")
@@ -34,7 +36,8 @@ def search_families(results: Sequence[SearchResult], folders: Sequence[Path]) ->
     families = [
         families_of(folder, int(each.spent["iterations"].max())) for each, folder in zip(results, folders, strict=True)
     ]
-    names = _ranked(results[0].distinct, families)[:CASES]
+    most = max(1, min(CASES, BYTES // (FAMILY * len(results))))
+    names = _ranked(results[0].distinct, families)[:most]
     share = BYTES // max(1, len(names) * len(results))
     problems = _Problems(results[0])
     shown: list[dict[str, Any]] = []
@@ -75,7 +78,7 @@ def _note(results: Sequence[SearchResult], shown: Sequence[Any]) -> str:
         parts.append("Of several seeds, the first.")
     families = [family for each in shown for family in each["runs"] if family]
     if any(family["left_out"] for family in families):
-        parts.append(f"Of a search with more than {MEMBERS:,} candidates those of low value are left out.")
+        parts.append("Of long searches candidates of low value are left out.")
     if any(family["cut"] for family in families):
         parts.append("Long answers are cut off.")
     return " ".join([*parts, "All is in candidates.jsonl."] if parts else parts)
@@ -116,7 +119,7 @@ def _family(members: Sequence[Member], drawn: Mapping[str, Any], share: int) -> 
     """The candidates of a case as columns, with the longest texts that fit into a share of the page."""
     key = {each["number"] for each in members if each["ancestor"]} | _ever_on_front(members)
     by_worth = sorted(members, key=lambda each: (each["number"] not in key, each["scores"] is None, -each["value"]))
-    kept = sorted(by_worth[:MEMBERS], key=lambda each: int(each["number"]))
+    kept = sorted(by_worth[: min(MEMBERS, share // MEMBER)], key=lambda each: int(each["number"]))
     ends = [each for each in kept if each["ancestor"]]
     for limit in TEXTS:
         texts = _Texts()

@@ -103,7 +103,7 @@ function treeAxes(svg, { width, height, left, right }, all, scored, { py, y0, y1
   for (const value of y0 < y1 ? ticks(y0, y1, 5) : [y0]) {
     const y = py({ value });
     svg.append(shape("line", { class: "axis", x1: left, x2: width - right, y1: y, y2: y }));
-    if (!lower || y < bottom - 12) beside(y, tickText(value, 1e3));
+    if (!lower || y < bottom - 12) beside(y, y0 < y1 ? tickText(value, 1e3) : short(value));
   }
   if (lower) beside(bottom, "lower");
   if (scored.length < all.length) beside(height - 28, "none");
