@@ -81,7 +81,7 @@ def _note(results: Sequence[SearchResult], shown: Sequence[Any]) -> str:
         parts.append("Of long searches candidates of low value are left out.")
     if any(family["cut"] for family in families):
         parts.append("Long answers are cut off.")
-    return " ".join([*parts, "All is in candidates.jsonl."] if parts else parts)
+    return " ".join([*parts, "Everything is in candidates.jsonl."] if parts else parts)
 
 
 class _Problems:

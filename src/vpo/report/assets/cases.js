@@ -13,7 +13,7 @@ function families(at) {
   return unpacked.get(at);
 }
 // Candidates as objects with their texts, by number.
-function unpack({ members: columns, lines, texts, paths, end, line }) {
+function unpack({ members: columns, lines, texts, paths, end, line, left_out: leftOut }) {
   const text = (index) => (index === null ? null : texts[index].map((at) => lines[at]).join("\n"));
   const members = new Map();
   columns.number.forEach((number, at) => {
@@ -23,7 +23,7 @@ function unpack({ members: columns, lines, texts, paths, end, line }) {
     members.set(number, member);
   });
   for (const member of members.values()) for (const parent of parents(member, members)) parent.children.push(member);
-  return { members, end, line };
+  return { members, end, line, total: members.size + leftOut };
 }
 // The parents of a candidate that the page has.
 function parents(member, members) {

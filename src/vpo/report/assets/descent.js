@@ -34,7 +34,7 @@ const REACH = 30; // from the pointer to a candidate, in pixels
 
 // Every candidate by iteration and value, with lines from its parents.
 function treePanel(choose) {
-  const { members } = family(), all = [...members.values()];
+  const { members, total } = family(), all = [...members.values()];
   const scored = all.filter((each) => each.value !== null);
   const [width, height] = matchMedia(WIDE).matches ? [620, 340] : [380, 280];
   const frame = { width, height, left: 46, right: 12, top: 12, bottom: scored.length < all.length ? 52 : 36 };
@@ -77,7 +77,8 @@ function treePanel(choose) {
     event.preventDefault();
     choose(next.number);
   });
-  return { panel: element("div", { class: "panel" }, element("h3", {}, `${counted(all.length, "candidate")} of ${data.runs[chosen.run].name}`), svg), mark };
+  const title = `${all.length < total ? `${all.length.toLocaleString("en")} of ` : ""}${counted(total, "candidate")} of ${data.runs[chosen.run].name}`;
+  return { panel: element("div", { class: "panel" }, element("h3", {}, title), svg), mark };
 }
 // The candidate that a key leads to from the chosen one.
 function neighbour(key) {

@@ -92,7 +92,7 @@ function frontPanels(x, y, until) {
   const title = `${names[x]} against ${names[y]}`;
   const scatter = plot(title, lines, { xLabel: names[x], yLabel: names[y], marks: true, xRange: range(x), range: range(y), cloud });
   const panel = element("div", { class: "panel" }, element("h3", {}, "non-dominated so far"));
-  panel.append(table(["search", "in these two", `in all ${names.length}`, "scored"], rows, { sorts: false }));
+  panel.append(table(["search", "in these two", `in all ${names.length}`, "shown"], rows, { sorts: false }));
   const most = Math.max(1, ...counts.flatMap((line) => line.y));
   const sizes = plot("non-dominated in all objectives", counts, { xLabel: "iterations", yLabel: "candidates", range: [0, most * 1.05] });
   return [scatter, panel, sizes];

@@ -9,11 +9,13 @@ function rangeOf(lines) {
   const margin = 0.05 * (high - low);
   return [low - margin, high + margin];
 }
-// Where a range of values may begin: at the least, or where a few far below would press all others together, above them.
+// Where a range of values may begin: at the least, or where a few far below would press all others together, above those.
 function floorOf(values) {
   const sorted = [...values].sort((a, b) => a - b);
-  const [least, low, most] = [sorted[0], sorted[Math.floor(sorted.length / 10)], sorted[sorted.length - 1]];
-  return low < most && most - least > 10 * (most - low) ? low - (most - low) / 3 : least;
+  const [low, most] = [sorted[Math.floor(sorted.length / 10)], sorted[sorted.length - 1]];
+  const fence = most - 10 * (most - low);
+  const least = sorted.find((each) => low === most || each >= fence);
+  return least > sorted[0] && low < most ? least - 0.05 * (most - least) : sorted[0];
 }
 // A line without its unknown points.
 function known(line) {
