@@ -136,11 +136,11 @@ def test_what_a_search_started_from_costs_nothing_and_counts(unsolved):
         "generations": [36],
         "tokens": [36 * 40],
     }
-    assert result.progress[0].best_within("tokens", [0, 40 * 36]).tolist() == [
+    assert result.trajectories[0].best_within("tokens", [0, 40 * 36]).tolist() == [
         rows[0]["value"],
         max(row["value"] for row in rows if row["scores"]),
     ]
-    assert result.progress[0].spent_after("answers", [0, 1, 12]).tolist() == [0, 3, 36]
+    assert result.trajectories[0].spent_after("answers", [0, 1, 12]).tolist() == [0, 3, 36]
 
 
 def test_a_family_goes_back_through_both_parents(unsolved):
@@ -159,7 +159,7 @@ def test_the_best_of_several_seeds_is_a_mean_over_the_same_cases(tmp_path):
         results.append(read_result(tmp_path / f"seed-{seed}"))
     merged = merge_seeds(results, "both")
     for budget in (0, 1, 4):
-        each = [progress.best_within("iterations", [budget])[0] for one in results for progress in one.progress]
+        each = [trajectory.best_within("iterations", [budget])[0] for one in results for trajectory in one.trajectories]
         (value,) = best_values([merged], 0, "iterations", [budget])
         assert value.mean == pytest.approx(np.mean(each))
         assert value.low <= value.mean <= value.high

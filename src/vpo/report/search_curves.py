@@ -8,7 +8,7 @@ import numpy as np
 from vpo.core.intervals import Interval
 from vpo.core.types import Floats
 from vpo.evaluation.intervals import intervals
-from vpo.search.result import UNITS, Progress, SearchResult
+from vpo.search.result import UNITS, SearchResult, Trajectory
 
 POINTS = 40  # of a curve of what was solved, by answers, generations or tokens
 STEPS = 120  # of a curve of the best
@@ -55,7 +55,7 @@ def _best(results: Sequence[SearchResult], run: int, unit: str) -> dict[str, Any
     """The points at which the mean moved, and its start and end; no point where no case has a value yet."""
     result, most = results[run], most_spent([results[run]], unit)
     scored = scored_cases(results) * result.seeds
-    moves = [_moves(each, unit) for each, is_scored in zip(result.progress, scored, strict=True) if is_scored]
+    moves = [_moves(each, unit) for each, is_scored in zip(result.trajectories, scored, strict=True) if is_scored]
     budgets = np.unique(np.concatenate([[0.0, most], *moves]))
     budgets = budgets[budgets <= most]
     if len(budgets) > STEPS:
@@ -65,10 +65,10 @@ def _best(results: Sequence[SearchResult], run: int, unit: str) -> dict[str, Any
     return _line([budget for budget, _ in there], [value for _, value in there])
 
 
-def _moves(progress: Progress, unit: str) -> Floats:
+def _moves(trajectory: Trajectory, unit: str) -> Floats:
     """What a case had spent at each improvement."""
-    best_T = progress.best_T
-    moves: Floats = progress.spent[unit][np.isfinite(best_T) & (best_T != np.concatenate([[np.nan], best_T[:-1]]))]
+    best_T = trajectory.best_T
+    moves: Floats = trajectory.spent[unit][np.isfinite(best_T) & (best_T != np.concatenate([[np.nan], best_T[:-1]]))]
     return moves
 
 
@@ -77,8 +77,8 @@ def scored_cases(results: Sequence[SearchResult]) -> list[bool]:
     without = {
         index % len(each.distinct)
         for each in results
-        for index, progress in enumerate(each.progress)
-        if np.isnan(progress.best_T[-1])
+        for index, trajectory in enumerate(each.trajectories)
+        if np.isnan(trajectory.best_T[-1])
     }
     return [case not in without for case in range(len(results[0].distinct))]
 
@@ -98,7 +98,7 @@ def best_values(
     values = []  # of each problem with each seed, over budgets
     problems = []
     for index in [seed * cases + case for seed in range(result.seeds) for case in kept]:
-        values.append(result.progress[index].best_within(unit, budgets))
+        values.append(result.trajectories[index].best_within(unit, budgets))
         problems.append(result.problems[index])
     values_NB = np.asarray(values)
     known = {index for index in range(len(budgets)) if np.isfinite(values_NB[:, index]).any()}
@@ -118,7 +118,7 @@ def _first_value(results: Sequence[SearchResult], case: int) -> float:
     firsts = []
     for result in results:
         for index in range(case, len(result.cases), len(result.distinct)):
-            best_T = result.progress[index].best_T
+            best_T = result.trajectories[index].best_T
             firsts.append(best_T[np.isfinite(best_T)][0])
     return float(min(firsts))
 
@@ -135,7 +135,9 @@ def spent_curves(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
 def _spent(result: SearchResult, unit: str) -> dict[str, Any]:
     last = float(result.spent["iterations"].max())
     iterations = np.unique(np.linspace(0, last, ITERATIONS).round()).tolist()
-    totals = np.sum([progress.spent_after(unit, iterations) for progress in result.progress], axis=0) / result.seeds
+    totals = (
+        np.sum([trajectory.spent_after(unit, iterations) for trajectory in result.trajectories], axis=0) / result.seeds
+    )
     return {"budgets": iterations, "mean": np.round(totals, 1).tolist()}
 
 

@@ -20,7 +20,7 @@ UNITS = ("iterations", "answers", "generations", "tokens")
 
 
 @dataclass(frozen=True)
-class Progress:
+class Trajectory:
     """One case before its first generation, index 0, and after each of them.
 
     Attributes:
@@ -56,7 +56,7 @@ class SearchResult:
         solved_at: for each unit of budget, what each case had spent when it was solved; infinity where it was not.
             Without tokens where an endpoint did not count them.
         spent: for each unit, the total of each case.
-        progress: of each case.
+        trajectories: of each case.
         failures: how many candidates could not be scored, by reason.
         seeds: how many searches are merged in it.
     """
@@ -67,7 +67,7 @@ class SearchResult:
     problems: tuple[str, ...]
     solved_at: Mapping[str, Floats]
     spent: Mapping[str, Floats]
-    progress: tuple[Progress, ...]
+    trajectories: tuple[Trajectory, ...]
     failures: Mapping[str, int]
     seeds: int = 1
 
@@ -117,7 +117,7 @@ def read_result(folder: Path, iterations: int | None = None) -> SearchResult:
         tuple(problems),
         {unit: np.asarray([(histories[case].solved_at or never)[unit] for case in cases]) for unit in units},
         {unit: np.asarray([histories[case].steps[-1][0][unit] for case in cases]) for unit in units},
-        tuple(histories[case].progress(units) for case in cases),
+        tuple(histories[case].trajectory(units) for case in cases),
         dict(failures),
     )
 
@@ -129,10 +129,10 @@ class _History:
     steps: list[tuple[Mapping[str, float], float]]
     solved_at: Mapping[str, float] | None = None
 
-    def progress(self, units: Sequence[str]) -> Progress:
+    def trajectory(self, units: Sequence[str]) -> Trajectory:
         """As arrays."""
         best_T = np.asarray([best for _, best in self.steps])
-        return Progress(best_T, {unit: np.asarray([used[unit] for used, _ in self.steps]) for unit in units})
+        return Trajectory(best_T, {unit: np.asarray([used[unit] for used, _ in self.steps]) for unit in units})
 
 
 def _history(rows: Sequence[Mapping[str, Any]], candidates: Mapping[int, Sequence[Mapping[str, Any]]]) -> _History:
@@ -225,7 +225,7 @@ def merge_seeds(results: Sequence[SearchResult], name: str) -> SearchResult:
         tuple(problem for each in results for problem in each.problems),
         {unit: np.concatenate([each.solved_at[unit] for each in results]) for unit in units},
         {unit: np.concatenate([each.spent[unit] for each in results]) for unit in units},
-        tuple(progress for each in results for progress in each.progress),
+        tuple(trajectory for each in results for trajectory in each.trajectories),
         dict(failures),
         sum(each.seeds for each in results),
     )
