@@ -5,7 +5,7 @@ function candidateCard(choose) {
   const { members } = family(), member = members.get(chosen.number);
   const parts = [heading(member), relativesOf(member, choose), scoresOf(member, members.get(member.parent))];
   for (const [title, text] of [["not scored", member.failure], ["what was wrong", member.feedback]])
-    if (text !== null) parts.push(element("h4", {}, title), element("pre", { tabindex: 0 }, text));
+    if (text) parts.push(element("h4", {}, title), element("pre", { tabindex: 0 }, text));
   return [element("div", { class: "panel" }, ...parts, ...answerOf(member, members))];
 }
 function heading(member) {

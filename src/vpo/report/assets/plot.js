@@ -16,7 +16,9 @@ function plot(title, given, options = {}) {
   const px = (x) => left + ((scale(x) - scale(x0)) / (scale(x1) - scale(x0) || 1)) * (width - left - right);
   const py = (y) => height - bottom - ((Math.max(y, y0) - y0) / (y1 - y0)) * (height - bottom - top);
   const svg = shape("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0, "aria-label": title });
-  axes(svg, { px, py, x: log ? logTicks(x0, x1) : x0 < x1 ? ticks(x0, x1, 5) : [x0], y: ticks(y0, y1, 5), xLabel, yLabel });
+  const marked = log ? logTicks(x0, x1) : x0 < x1 ? ticks(x0, x1, 5) : [x0];
+  const counts = xs.every(Number.isInteger); // half an iteration means nothing
+  axes(svg, { px, py, x: counts ? marked.filter(Number.isInteger) : marked, y: ticks(y0, y1, 5), xLabel, yLabel });
   if (level !== null) {
     svg.append(shape("line", { x1: left, x2: width - right, y1: py(level.y), y2: py(level.y), stroke: "var(--soft)", "stroke-dasharray": "2 4" }));
     svg.append(shape("text", { x: width - right, y: py(level.y) + 12, "text-anchor": "end" }, level.name));
