@@ -167,7 +167,7 @@ def test_unavailable_reason_is_what_the_failed_start_printed():
         def missing(self):
             return ""
 
-        def _fixed(self):
+        def command(self, limits):
             return [sys.executable, "-c", "raise SystemExit('no user namespaces here')"]
 
     assert "no user namespaces here" in unavailable_reason(Broken())

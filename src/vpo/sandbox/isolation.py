@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,7 +116,7 @@ class Bubblewrap(Isolation):
                 cwd="/",
                 start_new_session=True,
             )
-        files.callback(_end, process)
+        files.callback(end_namespaces, process)
         pid = _echo(ours, process)
         entered = []
         for name in NAMESPACES:
@@ -132,33 +133,35 @@ class Bubblewrap(Isolation):
         """bwrap with everything mounted that the program may see."""
         cat = shutil.which("cat")
         assert cat is not None
+        devices = [word for path in DEVICES for word in ("--dev-bind", path, path)]
         return [
-            *self._fixed(),
+            *bubblewrapped(ENVIRONMENT),
+            *devices,
             *("--ro-bind", os.path.realpath(cat), "/cat"),
             *("--size", str(limits.disk_mb << 20), "--tmpfs", "/tmp"),
             *("--chdir", "/tmp", "--remount-ro", "/", "/cat"),
         ]
 
-    def _fixed(self) -> list[str]:
-        bwrap = shutil.which("bwrap")
-        assert bwrap is not None
-        words = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
-        words += ["--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox"]
-        for name, value in ENVIRONMENT.items():
-            words += ["--setenv", name, value]
-        for path in SYSTEM:
-            if os.path.islink(path):
-                words += ["--symlink", os.readlink(path), path]
-            else:
-                words += ["--ro-bind-try", path, path]
-        if not sys.base_prefix.startswith("/usr/"):
-            words += ["--ro-bind", sys.base_prefix, sys.base_prefix]
-        for path in DEVICES:
-            words += ["--dev-bind", path, path]
-        return words
+
+def bubblewrapped(environment: Mapping[str, str]) -> list[str]:
+    """bwrap with namespaces of its own, no rights, and the files of the system and of Python, read-only."""
+    bwrap = shutil.which("bwrap")
+    assert bwrap is not None
+    words = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
+    words += ["--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox"]
+    for name, value in environment.items():
+        words += ["--setenv", name, value]
+    for path in SYSTEM:
+        if os.path.islink(path):
+            words += ["--symlink", os.readlink(path), path]
+        else:
+            words += ["--ro-bind-try", path, path]
+    if not sys.base_prefix.startswith("/usr/"):
+        words += ["--ro-bind", sys.base_prefix, sys.base_prefix]
+    return words
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def end_namespaces(process: "subprocess.Popen[bytes]") -> None:
     """End bwrap and all that is in its namespaces, and wait until nothing of it is left.
 
     The first process inside is killed, with which all others end, and bwrap reaps it. If bwrap was killed while it
