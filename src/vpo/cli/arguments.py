@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 ROWS = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+EVALUATOR = "evaluator"  # the task that --evaluator stands for
+SETTINGS = ("data", "format", "evaluator", "start")  # of tasks that have options of their own
 POOLS = (
     f"A pool is a {ROWS} file, one row an answer: problem, generation, position, scores, and optionally solved, "
     "tokens, answer, answers, target."
@@ -81,6 +83,23 @@ def add_task_settings(options: Options) -> None:
         "the model was trained, else the form of the task)",
     )
     add_assignments(options, "--set", "a setting of the task, such as size=13")
+
+
+def add_evaluator(options: Options) -> None:
+    """Add `--evaluator` and `--start`, the files of the task evaluator."""
+    options.add_argument(
+        "--evaluator",
+        default=argparse.SUPPRESS,
+        metavar="PATH",
+        help="for the task evaluator: the file with evaluate(path) -> dict of metrics, or a folder such as those of "
+        "OpenEvolve's examples, with evaluator.py, initial_program.py and config.yaml",
+    )
+    options.add_argument(
+        "--start",
+        default=argparse.SUPPRESS,
+        metavar="FILE",
+        help="for the task evaluator: the program to start from (default: initial_program.* in its folder)",
+    )
 
 
 def add_assignments(options: Options, flag: str, help: str) -> None:
@@ -178,6 +197,10 @@ def assignment(text: str) -> tuple[str, object]:
 def task_name(options: argparse.Namespace) -> str | None:
     """The name of the task, or the path of the file that defines it; None where neither was given."""
     name, file = getattr(options, "task", None), getattr(options, "task_file", None)
+    if "evaluator" in options:
+        if file is not None or name not in (None, EVALUATOR):
+            raise InputError(f"--evaluator is an option of the task evaluator, not of {file or name}")
+        return EVALUATOR
     if name is not None and name.endswith(".py"):
         raise InputError(f"task {name!r} is a file, not a name: give --task-file {name}")
     if file is None:
@@ -205,8 +228,8 @@ def task_flags(task: str) -> list[str]:
 
 
 def task_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings of the task: `--set`, `--data` and `--format`."""
-    named = [(name, getattr(options, name)) for name in ("data", "format") if name in options]
+    """The settings of the task: `--set`, and those with an option of their own."""
+    named = [(name, getattr(options, name)) for name in SETTINGS if name in options]
     return distinct([*getattr(options, "set", ()), *named], "set")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vpo.cli.arguments import (
     Commands,
+    add_evaluator,
     add_examples,
     add_jobs,
     add_json,
@@ -72,6 +73,7 @@ def add(commands: Commands) -> None:
     where = command.add_argument_group("problems and folder")
     add_task_option(where)
     add_task_settings(where)
+    add_evaluator(where)
     add_fields(where, SearchConfig, ("split", "problems"))
     _add_repeatable(
         where, "--unsolved-by", "EVAL", "an evaluation or pool: search its problems that no answer in it solves"
@@ -97,6 +99,7 @@ def add(commands: Commands) -> None:
         "vpo search runs/maze-vpo --target gold=1,diamond=3 --iterations 20",
         "vpo search runs/maze-vpo --strategy evolve --goal 'gold>=0.5,avoid_lava>=1' --problems 20",
         "vpo search MODEL --task maze --endpoint http://127.0.0.1:8000/v1 --budget answers=100",
+        "vpo search MODEL --evaluator examples/circle_packing --answers 3 --endpoint http://127.0.0.1:8000/v1",
     )
     command.set_defaults(run=run)
 

@@ -7,6 +7,7 @@ from vpo.cli.arguments import (
     ROWS,
     Commands,
     add_assignments,
+    add_evaluator,
     add_examples,
     add_json,
     add_method_settings,
@@ -67,6 +68,7 @@ def add(commands: Commands) -> None:
     add_method_settings(what)
     add_fields(what, TrainConfig, ("model",))
     add_task_settings(what)
+    add_evaluator(what)
     for name, file in (("prompts", ROWS), ("rewards", ".toml, see docs/rewards.md")):
         what.add_argument(
             f"--{name}",
@@ -152,7 +154,7 @@ def _new_paths(options: argparse.Namespace) -> "NewPaths":
     from vpo.training.moved import NewPaths
 
     files = {**task_settings(options), **_named(options, "prompts", "rewards")}
-    known = ("run", "json", "resume", "model", "task_file", "data", "set", "prompts", "rewards")
+    known = ("run", "json", "resume", "model", "task_file", "data", "evaluator", "start", "set", "prompts", "rewards")
     given = [name for name, value in vars(options).items() if name not in known and value is not None]
     if given:
         raise InputError(

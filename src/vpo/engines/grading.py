@@ -69,6 +69,7 @@ class TaskGrader(Grader):
         self.problems = {problem.id: problem for problem in problems}
         self.built_in = task.name in BUILT_IN
         self.errors = UserErrors(f"task {task.name}")
+        self.outside = ""  # the last score of an unbounded task outside [0, 1]
 
     def prepare(self) -> None:
         """As the task does it."""
@@ -90,7 +91,7 @@ class TaskGrader(Grader):
             return [self._score_alone(problem, answers) for problem, answers in zip(problems, parsed, strict=True)]
         for problem, matrix in zip(problems, matrices, strict=True):
             self._check(problem, matrix)
-        return matrices
+        return [self._in_range(matrix) for matrix in matrices] if self.task.unbounded else matrices
 
     def copies(self, answers: Answers) -> list[bool]:
         """Those with the same normal form in the task, or the same words where the task cannot parse them."""
@@ -102,7 +103,7 @@ class TaskGrader(Grader):
 
     def why_unknown(self) -> str:
         """What the task says, or what it raised."""
-        return "; ".join(filter(None, [self.task.why_unknown(), self.errors.last]))
+        return "; ".join(filter(None, [self.task.why_unknown(), self.errors.last, self.outside]))
 
     def dimensions(self, row: Mapping[str, Any]) -> int:
         """How many the row's problem has."""
@@ -132,8 +133,18 @@ class TaskGrader(Grader):
         if not np.isfinite(matrix_MD).all():
             raise InputError(f"{where}: scores must be finite numbers, or None for all where one is unknown")
         low, high = matrix_MD.min(), matrix_MD.max()
-        if self.built_in and not (low >= -TOLERANCE and high <= 1 + TOLERANCE):
+        if self.built_in and not self.task.unbounded and not (low >= -TOLERANCE and high <= 1 + TOLERANCE):
             raise RuntimeError(f"{where}: scores must lie in [0, 1], not from {low:g} to {high:g}")
+
+    def _in_range(self, matrix_MD: Floats | None) -> Floats | None:
+        """The scores of an unbounded task, unknown where one is outside [0, 1]."""
+        outside = [] if matrix_MD is None else np.argwhere(np.abs(matrix_MD - 0.5) > 0.5 + TOLERANCE).tolist()
+        if matrix_MD is None or not outside:
+            return matrix_MD
+        answer, objective = outside[0]
+        name, score = self.task.names[objective], matrix_MD[answer, objective]
+        self.outside = f"{name} is {score:g}, outside [0, 1]: map it there with --set scale={name}=LOW:HIGH"
+        return None
 
     def _form(self, answer: str) -> Hashable:
         form = self.task.normal_form(answer)

@@ -20,7 +20,7 @@ from vpo.tasks import Task, Vector
 from vpo.util.errors import InputError
 
 TOLERANCE = 1e-9
-LEAST, GREATEST = 0.0, 1.0  # score of any objective of the tasks of this package
+LEAST, GREATEST = 0.0, 1.0  # score of any objective of the tasks of this package that have a range
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda score, bound: score >= bound - TOLERANCE,
     "<=": lambda score, bound: score <= bound + TOLERANCE,
@@ -65,7 +65,7 @@ class Goal(ABC):
 
     @abstractmethod
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
-        """How good an answer is: more is better, 0 is the least."""
+        """How good an answer is: more is better; below 0 only where scores may be."""
 
     @abstractmethod
     def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
@@ -79,7 +79,10 @@ class Goal(ABC):
 
 
 class WeightingGoal(Goal):
-    """A weighting of the objectives: solved at the best value of any answer where the task knows it, else at 1."""
+    """A weighting of the objectives: solved at the best value of any answer where the task knows it.
+
+    Else it is solved at 1, or never where scores have no bound.
+    """
 
     def __init__(self, text: str, task: Task[Any]) -> None:
         """Read "gold=1" or "gold=1,diamond=3"."""
@@ -101,7 +104,8 @@ class WeightingGoal(Goal):
         """Whether no answer can have a higher value."""
         if problem.id not in self.best:
             known = self.task.best(problem, self.weights_of(problem))
-            self.best[problem.id] = 1.0 if known is None else known
+            greatest = math.inf if self.task.unbounded else GREATEST
+            self.best[problem.id] = greatest if known is None else known
         return value >= self.best[problem.id] - TOLERANCE
 
 
@@ -143,10 +147,15 @@ class _Bound:
     def holds(self, score: float) -> bool:
         return _COMPARISONS[self.comparison](score, self.number)
 
-    def reached(self, score: float) -> float:
-        """Share of the way from the worst score to the bound, in [0, 1]; 1 where it holds."""
+    def reached(self, score: float, *, unbounded: bool) -> float:
+        """Share of the way from the worst score to the bound, in [0, 1]; 1 where it holds.
+
+        Where scores are unbounded, it falls with the distance to the bound.
+        """
         if self.holds(score):
             return 1.0
+        if unbounded:
+            return 1 / (1 + abs(score - self.number))
         distance = self.number if self.is_lower else 1 - self.number
         covered = score if self.is_lower else 1 - score
         return min(1.0, max(0.0, covered / distance)) if distance > 0 else 0.0
@@ -210,7 +219,8 @@ class ConditionGoal(Goal):
     def value(self, problem: Any, answer: str, vector: Sequence[float]) -> float:
         """The mean over bounds of how far each is reached: 1 where it holds."""
         scores = dict(zip(self.task.names_of(problem), vector, strict=True))
-        return float(np.mean([bound.reached(scores[bound.objective]) for bound in self.bounds]))
+        unbounded = self.task.unbounded
+        return float(np.mean([bound.reached(scores[bound.objective], unbounded=unbounded) for bound in self.bounds]))
 
     def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
         """Whether every bound holds."""
@@ -256,7 +266,7 @@ def goals_of(
 
 def _keeps_to_range(task: Task[Any]) -> bool:
     """Whether all scores are in 0..1: those of this package's tasks are; a task of the user's may break that rule."""
-    return type(task).__module__.partition(".")[0] == "vpo"
+    return type(task).__module__.partition(".")[0] == "vpo" and not task.unbounded
 
 
 def _number(text: str) -> float:

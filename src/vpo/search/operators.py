@@ -120,7 +120,7 @@ def _review(task: Task[Any], problem: SearchProblem, move: Move, answers: int) -
         f"{parent.feedback or _scores_text(task, problem, parent)}"
         for letter, parent in zip("AB", parents, strict=False)
     ]
-    wanted = "Each does what the other fails to do: write an answer that does both" if several else "Repair it"
+    wanted = task.improvement(len(parents))
     ways = f", in {answers} different ways" if answers > 1 else ""
     goal = "" if problem.goal.is_own else f" What counts now is: {problem.goal.name}."
     return "\n\n".join([*shown, f"{wanted}{ways}.{goal}"])

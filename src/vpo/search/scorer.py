@@ -140,7 +140,10 @@ class GoalScorer:
     def _vectors(self, answers: Sequence["_Answer"]) -> list[Vector | str]:
         """The scores of answers, or why there are none."""
         vectors = self.task.score_all([each.problem for each in answers], [each.text for each in answers])
-        return [_checked(vector) for vector in vectors]
+        return [
+            (self.task.why_unscored(each.problem, each.text) or UNKNOWN) if vector is None else _checked(vector)
+            for each, vector in zip(answers, vectors, strict=True)
+        ]
 
     def _judge(self, scored: Sequence[tuple["_Answer", Vector]]) -> list[ScoredAnswer | str]:
         """The results of answers with known scores: their values, whether they are solutions, and what is wrong."""
@@ -223,10 +226,8 @@ def _together(function: Callable[[Sequence[T]], list[R | str]], items: Sequence[
         return [_message(error)] if len(items) == 1 else [_together(function, [item])[0] for item in items]
 
 
-def _checked(vector: Vector | None) -> Vector | str:
+def _checked(vector: Vector) -> Vector | str:
     """Scores as finite numbers, or why they are none."""
-    if vector is None:
-        return UNKNOWN
     scores = tuple(map(float, vector))
     return scores if all(map(math.isfinite, scores)) else f"a score is not a finite number: {list(scores)}"
 

@@ -35,9 +35,11 @@ class SearchHooks(Generic[P]):
 
     Attributes:
         repairs: whether `feedback_all` says what an answer got wrong. A search then repairs its parents by default.
+        keeps_limits: whether each answer is scored in a process of its own, with limits: a search needs no others.
     """
 
     repairs: ClassVar[bool] = False
+    keeps_limits: ClassVar[bool] = False
 
     def starts(self, problem: P) -> list[str]:
         """Answers that a search begins with. They cost nothing of its budget."""
@@ -59,3 +61,13 @@ class SearchHooks(Generic[P]):
         It must say nothing of tests that are held out from the reward.
         """
         return [""] * len(answers)
+
+    def why_unscored(self, problem: P, answer: str) -> str:
+        """Why an answer, whose score was None in the last call of `score_all`, has none; empty where nobody knows."""
+        return ""
+
+    def improvement(self, parents: int) -> str:
+        """What a prompt asks for after one earlier answer with its feedback, or two that complement each other."""
+        if parents == 1:
+            return "Write a better answer, in which this is mended"
+        return "Each does what the other fails to do. Write an answer that combines them"

@@ -30,6 +30,7 @@ BUILT_IN = {
     "gsm8k": ("vpo.tasks.math.gsm8k", "Gsm8kTask"),
     "math": ("vpo.tasks.math.competition", "CompetitionTask"),
     "countdown": ("vpo.tasks.math.countdown", "CountdownTask"),
+    "evaluator": ("vpo.tasks.evaluator", "EvaluatorTask"),
     "chat": ("vpo.rewards.chat", "ChatTask"),
 }
 

@@ -58,6 +58,8 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         weights: w*, the weighting that is deployed and reported; sums to 1.
         ragged: whether problems differ in their number of objectives. Such a task overrides `names_of`, and w* is
             uniform over the objectives of each problem.
+        unbounded: whether scores may be any numbers, as a search takes them; those outside of [0, 1] are unknown in
+            training.
         example: an invented question with answers to it, for prompts that ask for several answers, or for one in tags.
         wraps_single: whether a single answer is requested in `<answer>` tags. False where the task has a form of its
             own, which `single` asks for, unless the question does.
@@ -72,6 +74,7 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
     objectives: ClassVar[tuple[Objective, ...]]
     weights: ClassVar[Vector]
     ragged: ClassVar[bool] = False
+    unbounded: ClassVar[bool] = False
     example: ClassVar[Example | None] = None
     wraps_single: ClassVar[bool] = True
     single: ClassVar[str] = ""

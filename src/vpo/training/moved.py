@@ -19,7 +19,10 @@ from vpo.training.prepare import PreparedRun
 from vpo.training.runs import Run
 from vpo.util.errors import InputError
 
-OPTIONS = {"model": "--model", "task": "--task-file", "data": "--data", "prompts": "--prompts", "rewards": "--rewards"}
+OPTIONS = {
+    **{"model": "--model", "task": "--task-file", "data": "--data", "prompts": "--prompts", "rewards": "--rewards"},
+    **{"evaluator": "--evaluator", "start": "--start"},
+}
 
 
 @dataclass(frozen=True)

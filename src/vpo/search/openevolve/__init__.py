@@ -2,7 +2,6 @@
 
 `evolution`   OpenEvolve's loop, where every answer of a completion becomes a child; for any OpenEvolve project
 `population`  OpenEvolve's database, prompts and checkpoints
-`variation`   from an answer to a program: rewrites and SEARCH/REPLACE blocks
 `llm`         our endpoint client as a model of OpenEvolve
 `evaluation`  programs evaluated in a process that can be killed (`evaluation_worker`)
 `stopping`    early stopping

@@ -8,8 +8,8 @@ prompt sampler, log files), uses them through their public methods, and replaces
 
 1. sample a parent from the next island and build the prompt, as OpenEvolve does, with a request for m answers;
 2. request one completion (`llm`) and read its m answers (`vpo.tasks.answers`, or the task);
-3. make a program of each answer, a rewrite or changes of the parent (`variation`), evaluate it (`evaluation`) and add
-   it to the database, as a child of that parent.
+3. make a program of each answer, a rewrite or changes of the parent (`vpo.tasks.evaluator`), evaluate it (`evaluation`)
+   and add it to the database, as a child of that parent.
 
 A child is one iteration, also where it is lost, and one row of ``children.jsonl``. An answer that could not be scored
 is lost: it has no score, not 0. `evaluator.parallel_evaluations` completions are requested and evaluated concurrently.
@@ -43,12 +43,12 @@ from vpo.search.openevolve.children import (
 )
 from vpo.search.openevolve.evaluation import Evaluation, EvaluationProcess, evaluation_of
 from vpo.search.openevolve.llm import EndpointLLM, use_endpoints
-from vpo.search.openevolve.population import Population
+from vpo.search.openevolve.population import Population, description_of
 from vpo.search.openevolve.stopping import Stopping
-from vpo.search.openevolve.variation import LostChildError, check_length, rewrite, vary
 from vpo.search.scorer import MISSING
 from vpo.tasks import Task
 from vpo.tasks.answers import read_plain
+from vpo.tasks.evaluator.variation import VariationError, check_length, rewrite, vary
 from vpo.util.errors import InputError, one_line
 
 logger = logging.getLogger(__name__)
@@ -210,10 +210,13 @@ class SetEvolution:
         """The program of an answer with its evaluation; without a program where the answer gives none."""
         try:
             if answer is None:
-                raise LostChildError(MISSING)
-            variation = rewrite(answer) if self.task is not None else vary(answer, request.parent, self.config)
+                raise VariationError(MISSING)
+            if self.task is not None:
+                variation = rewrite(answer)
+            else:
+                variation = vary(answer, request.parent.code, self.config, description_of(request.parent, self.config))
             check_length(variation.code, self.config)
-        except LostChildError as error:
+        except VariationError as error:
             return None, Evaluation(failure=str(error))
         program = self.population.program(variation, request.parent, iteration)
         evaluation = await self._evaluate(program, evaluator)

@@ -12,9 +12,16 @@ from openevolve.database import Program
 from vpo.search.openevolve.children import Child, CompletionRequest
 from vpo.search.openevolve.evaluation import Evaluation
 from vpo.search.openevolve.files import checkpoint_path, newest_checkpoint
-from vpo.search.openevolve.variation import Variation, description_of, request_answers
+from vpo.tasks.evaluator.variation import Variation
+from vpo.tasks.forms import instruction
 from vpo.util.errors import InputError, one_line
 from vpo.util.files import new_folder, write_text
+
+REWRITE_ANSWER = "Each answer is a complete program, in a code block."
+DIFF_ANSWER = (
+    "Each answer is one or more SEARCH/REPLACE blocks in the format above. They are applied to the current program, "
+    "those of each answer separately."
+)
 
 
 class Population:
@@ -150,3 +157,16 @@ class Population:
             folder.mkdir(exist_ok=True)
             write_text(folder / f"best_program{self._openevolve.file_extension}", best.code)
         return best
+
+
+def description_of(parent: Program, config: Config) -> str:
+    """The description of a program's changes, in a config that asks for one."""
+    return str(parent.changes_description or config.prompt.initial_changes_description)
+
+
+def request_answers(prompt: str, answers: int, *, diffs: bool) -> str:
+    """A prompt of OpenEvolve that also asks for m answers, unless its template does. A single one needs no tags."""
+    request = instruction(answers)
+    if answers == 1 or request in prompt:
+        return prompt
+    return f"{prompt}\n\n# Several answers\n{DIFF_ANSWER if diffs else REWRITE_ANSWER}\n{request}\n"
