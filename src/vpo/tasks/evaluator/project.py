@@ -34,6 +34,7 @@ class Project:
         system: the system message.
         has_blocks: whether the start program has EVOLVE-BLOCK markers. Whether what is outside of them can change is a
             setting of the config; without a config it cannot.
+        fingerprint: a hash of the evaluator with the Python files beside it, the start program and the config.
     """
 
     evaluator: Path
@@ -42,17 +43,12 @@ class Project:
     config: Config
     system: str
     has_blocks: bool
+    fingerprint: str
 
     @property
     def suffix(self) -> str:
         """Of the files of programs."""
         return self.start.suffix or ".py"
-
-    def fingerprint(self) -> str:
-        """A hash of the evaluator with the Python files beside it, the start program and the config."""
-        files = sorted({self.start, *self.evaluator.parent.glob("*.py")})
-        parts = [f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files if path.is_file()]
-        return hashlib.sha256("\n".join([self.evaluator.name, *parts, repr(self.config)]).encode()).hexdigest()
 
 
 def read_project(evaluator: str, start: str | None, config: str | None) -> Project:
@@ -77,7 +73,14 @@ def read_project(evaluator: str, start: str | None, config: str | None) -> Proje
     openevolve.language = openevolve.language or extract_code_language(program)
     system = openevolve.prompt.system_message
     templates = TemplateManager(custom_template_dir=openevolve.prompt.template_dir).templates
-    return Project(file, start_file, program, openevolve, templates.get(system, system), blocks)
+    fingerprint = _fingerprint(file, start_file, openevolve)
+    return Project(file, start_file, program, openevolve, templates.get(system, system), blocks, fingerprint)
+
+
+def _fingerprint(evaluator: Path, start: Path, config: Config) -> str:
+    files = sorted({start, *evaluator.parent.glob("*.py")})
+    parts = [f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files if path.is_file()]
+    return hashlib.sha256("\n".join([evaluator.name, *parts, repr(config)]).encode()).hexdigest()
 
 
 def _only(folder: Path, pattern: str, setting: str) -> Path:

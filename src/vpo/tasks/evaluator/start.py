@@ -18,7 +18,7 @@ _EVALUATED: dict[str, Evaluation] = {}  # by fingerprint, in this process
 
 def evaluate_start(project: "Project", evaluator: Evaluator) -> Evaluation:
     """The evaluation of the start program, from the cache where it is there. Failures are not kept."""
-    key = project.fingerprint()
+    key = project.fingerprint
     folder = cache_folder("evaluated_starts")
     path = None if folder is None else folder / f"{key}.json"
     if key not in _EVALUATED:

@@ -192,7 +192,7 @@ class EvaluatorTask(Task[EvaluatorProblem]):
 
     def described(self) -> dict[str, object]:
         """The objectives, and a hash of the files."""
-        return {"objectives": list(self.names), "files": self.project.fingerprint()}
+        return {"objectives": list(self.names), "files": self.project.fingerprint}
 
     def probe(self) -> None:
         """Refuse to train where the start program has no scores in [0, 1]."""
