@@ -17,8 +17,8 @@ from openevolve.utils.code_utils import extract_code_language, parse_evolve_bloc
 
 from vpo.util.errors import InputError, one_line
 
-EVALUATOR = "evaluator.py"
-STARTS = "initial_program.*"
+EVALUATORS = ("evaluator.py", "evaluate.py")
+STARTS = ("initial_program.*", "initial.*")
 CONFIGS = ("config.yaml", "config_phase_1.yaml")
 
 
@@ -56,7 +56,7 @@ def read_project(evaluator: str, start: str | None, config: str | None) -> Proje
     file = Path(evaluator).absolute()
     if file.is_dir():
         start = start or str(_only(file, STARTS, "start"))
-        file = file / EVALUATOR
+        file = _only(file, EVALUATORS, "evaluator")
     if start is None:
         raise InputError("start must be given: the program to begin with (--start FILE)")
     start_file = Path(start).absolute()
@@ -83,11 +83,12 @@ def _fingerprint(evaluator: Path, start: Path, config: Config) -> str:
     return hashlib.sha256("\n".join([evaluator.name, *parts, repr(config)]).encode()).hexdigest()
 
 
-def _only(folder: Path, pattern: str, setting: str) -> Path:
-    """The one file of a folder whose name is like a pattern."""
-    found = sorted(folder.glob(pattern))
+def _only(folder: Path, patterns: Sequence[str], setting: str) -> Path:
+    """The one file of a folder whose name is like one of the patterns."""
+    found = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
     if len(found) != 1:
-        raise InputError(f"{setting} must be given: {folder} has {len(found)} files {pattern}, not 1")
+        names = " or ".join(patterns)
+        raise InputError(f"{setting} must be given: {folder} has {len(found)} files {names}, not 1")
     return found[0]
 
 

@@ -16,6 +16,7 @@ from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 from vpo.util.packages import check_installed
 
+UNKNOWN, ZERO = "unknown", "zero"  # what a program that cannot be evaluated is
 SPLITS = ("train", "test", "all")
 PYTHON = "python"
 
@@ -37,7 +38,7 @@ class EvaluatorTask(Task[EvaluatorProblem]):
 
     Objectives are the metrics of the evaluator, and its `combined_score` decides, where it has one. An answer is a
     whole program or SEARCH/REPLACE blocks, as OpenEvolve's config says. An answer that gives no program scores 0
-    everywhere in training and evaluation. A program that cannot be evaluated has no score.
+    everywhere in training and evaluation. A program that cannot be evaluated has no score, unless `failed` says so.
     """
 
     name: ClassVar[str] = "evaluator"
@@ -60,6 +61,7 @@ class EvaluatorTask(Task[EvaluatorProblem]):
         seconds: float = 0.0,
         memory_mb: int = WallLimits.memory_mb,
         parallel: int = 0,
+        failed: str = UNKNOWN,
         unsafe: bool = False,
     ) -> None:
         """Read the files, and evaluate the start program unless that is known.
@@ -73,6 +75,8 @@ class EvaluatorTask(Task[EvaluatorProblem]):
             seconds: time limit of an evaluation; 0 for that of the config.
             memory_mb: of an evaluation.
             parallel: evaluations at a time; 0 for as many as there are cores.
+            failed: what a program that cannot be evaluated is in training and evaluation: "unknown", with its whole
+                completion, or "zero", with 0 on every objective.
             unsafe: whether to evaluate without isolation where bubblewrap does not work.
         """
         check_installed("openevolve", "task evaluator", extra="search")
@@ -92,6 +96,9 @@ class EvaluatorTask(Task[EvaluatorProblem]):
         self.began = evaluate_start(self.project, self.evaluator)
         names = _names(objectives) or metrics.default_objectives(self.began.metrics)
         self.scales = metrics.read_scales(scale)
+        if failed not in (UNKNOWN, ZERO):
+            raise InputError(f"failed must be {UNKNOWN} or {ZERO}, not {failed!r}")
+        self.failed = failed
         if not names:
             raise InputError(
                 f"objectives must be given: the start program has no metrics ({self.began.failure or 'no numbers'})"
@@ -146,6 +153,16 @@ class EvaluatorTask(Task[EvaluatorProblem]):
             zero if program is None else None if isinstance(vector, str) else vector
             for program, vector in zip(programs, vectors, strict=True)
         ]
+
+    def score_sets(
+        self, problems: Sequence[EvaluatorProblem], sets: Sequence[Sequence[str | None]]
+    ) -> list[list[Vector | None]]:
+        """The scores of sets of answers, for training and evaluation."""
+        scored = super().score_sets(problems, sets)
+        if self.failed == UNKNOWN:
+            return scored
+        zero = (0.0,) * len(self.names)
+        return [[zero if vector is None else vector for vector in vectors] for vectors in scored]
 
     def why_unscored(self, problem: EvaluatorProblem, answer: str) -> str:
         """Why `score_all`, called last with this answer, had no score for it."""
