@@ -139,6 +139,13 @@ def test_parents_by_weighting_are_as_frequent_as_their_share_of_the_simplex():
     assert [chosen[n] / 5000 for n in range(4)] == pytest.approx([0.4, 0.4, 0.2, 0.0], abs=0.02)
 
 
+def test_an_objective_of_a_larger_scale_does_not_outweigh_the_others():
+    """Each is the best in one objective, and so under about half of the weightings."""
+    known = [candidate(0, (1.0, 10.0)), candidate(1, (0.0, 1000.0))]
+    chosen = Counter(PARENTS["weighting"](known, Random(seed)).number for seed in range(200))
+    assert min(chosen.values()) > 60
+
+
 # Operators
 
 

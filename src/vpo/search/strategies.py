@@ -109,6 +109,13 @@ def _vectors(candidates: Sequence[Candidate]) -> Floats:
     return np.asarray([each.scores for each in candidates], dtype=np.float64)
 
 
+def _comparable(candidates: Sequence[Candidate]) -> Floats:
+    """Their scores, with objectives that span more than 1 scaled down to that: no objective outweighs the others."""
+    vectors_nD = _vectors(candidates)
+    scaled_nD: Floats = vectors_nD / np.maximum(1.0, np.ptp(vectors_nD, axis=0))
+    return scaled_nD
+
+
 def _by_target(known: Sequence[Candidate], random: Random) -> Candidate:
     """Tournament by value; of equals the first sampled."""
     return max((random.choice(known) for _ in range(TOURNAMENT)), key=lambda each: each.value)
@@ -121,7 +128,7 @@ def _best(known: Sequence[Candidate], random: Random) -> Candidate:
 
 def _by_weighting(known: Sequence[Candidate], random: Random) -> Candidate:
     """The best under weights drawn uniformly from the simplex: each as often as a set reward counts on it."""
-    vectors_nD = _vectors(known)
+    vectors_nD = _comparable(known)
     weights_D = [random.expovariate(1.0) for _ in range(vectors_nD.shape[1])]
     values_n = vectors_nD @ np.asarray(weights_D)
     return known[random.choice(np.flatnonzero(values_n >= values_n.max() - 1e-9).tolist())]
@@ -129,8 +136,8 @@ def _by_weighting(known: Sequence[Candidate], random: Random) -> Candidate:
 
 def _complement(parent: Candidate, known: Sequence[Candidate], random: Random) -> Candidate | None:
     """The candidate that is better by most where it is better than the parent; None where none is."""
-    assert parent.scores is not None
-    gains_n = np.clip(_vectors(known) - np.asarray(parent.scores), 0, None).sum(axis=1)
+    vectors_nD = _comparable([parent, *known])
+    gains_n = np.clip(vectors_nD[1:] - vectors_nD[0], 0, None).sum(axis=1)
     if gains_n.max() <= 1e-9:
         return None
     return known[random.choice(np.flatnonzero(gains_n >= gains_n.max() - 1e-9).tolist())]
@@ -151,7 +158,7 @@ def _by_novelty(known: Sequence[Candidate], random: Random) -> Candidate:
     """Tournament by mean L1 distance to the nearest neighbours in reward space."""
     if len(known) == 1:
         return known[0]
-    vectors_nD = _vectors(known)
+    vectors_nD = _comparable(known)
     entrants = [random.randrange(len(known)) for _ in range(TOURNAMENT)]
     distances = [
         np.sort(np.abs(vectors_nD - vectors_nD[index]).sum(axis=1))[1 : 1 + NEIGHBOURS].mean() for index in entrants
