@@ -38,6 +38,7 @@ What it does not cover:
 - Without bubblewrap, under Landlock: there is no private /tmp (nothing can be written at all), and a program sees names
   and sizes of files that it cannot open.
 - A program that knows the test cases: whoever trains on tests must hold others out.
+- Evaluators that need packages and subprocesses: those run behind another wall, `vpo.sandbox.wall`.
 - Systems other than Linux, machines other than x86_64 and aarch64: there it refuses, unless ``unsafe=True``, which is
   a process with limits and no isolation.
 """
