@@ -177,6 +177,14 @@ def evaluate(program_path):
     assert scores(task, task.starts(task.problems()[0])[0]) == [(2.0, 5.0)]
 
 
+def test_an_evaluator_may_be_a_link_to_another_folder(tmp_path):
+    write_project(tmp_path / "there")
+    here = write_project(tmp_path / "here")
+    (tmp_path / "here" / "evaluator.py").unlink()
+    (tmp_path / "here" / "evaluator.py").symlink_to("../there/evaluator.py")
+    assert get("evaluator", evaluator=here).began.metrics == {"x": 0.5, "y": 0.5}
+
+
 # Answers
 
 

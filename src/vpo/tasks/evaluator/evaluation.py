@@ -76,7 +76,8 @@ class Evaluator:
             "suffix": self.suffix,
             "address_space": VIRTUAL * self.limits.memory_mb << 20,
         }
-        readable = [str(Path(self.file).parent), str(WORKER)]
+        file = Path(self.file)
+        readable = [str(file.parent), str(file.resolve().parent), str(WORKER)]
         command = [sys.executable, str(WORKER)]
         with WalledProcess(command, readable, self.limits, walled=self.walled, stop=stop) as process:
             process.send(json.dumps(request).encode())

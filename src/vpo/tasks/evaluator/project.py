@@ -63,7 +63,8 @@ def read_project(evaluator: str, start: str | None, config: str | None) -> Proje
     for name, path in (("evaluator", file), ("start", start_file)):
         if not path.is_file():
             raise InputError(f"no such file: {path} ({name})")
-    _check_folder(file.parent)
+    for folder in (file.parent, file.resolve().parent):
+        _check_folder(folder)
     try:
         program = start_file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
