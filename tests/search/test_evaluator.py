@@ -240,6 +240,35 @@ def test_killed_and_resumed_it_ends_the_same(tmp_path):
         assert one == other
 
 
+@pytest.mark.parametrize("diffs", [False, True])
+def test_openevolve_searches_from_the_start_program(diffs, tmp_path):
+    program = PROGRAM.replace('"y": 1 - x}', '"combined_score": 2 * x, "hint": "larger"}')
+    project = write_project(tmp_path / "p", program=program, config={**REWRITES, "diff_based_evolution": diffs})
+    broken = program.replace("x = 0.5", "x = 1 / 0")
+
+    def answer(request, number):
+        text = user_message(request)
+        assert request["messages"][0]["content"] == "Improve."
+        assert "larger" in text  # what its evaluator says of the parent
+        current = text.partition("# Current Program\n")[2].partition("```python\n")[2].partition("```")[0]
+        line = next(line for line in current.splitlines() if line.startswith("    x = "))
+        better = f"    x = {number + 2}"
+        if diffs:
+            return write([change(line, better), change("nowhere", "x"), change(line, "    x = 1 / 0")])
+        return write([f"```python\n{current.replace(line, better)}```", "", f"```python\n{broken}```"])
+
+    with endpoint(answer) as (address, seen):
+        options = ("--strategy", "openevolve", "--iterations", "2")
+        assert main(command(project, address, tmp_path / "out", *options)) == 0
+    candidates = lines(tmp_path / "out" / "m-openevolve", CANDIDATES)
+    assert len(seen) == 2
+    assert [row["scores"] for row in candidates] == [[4.0, 2.0], None, None, [6.0, 3.0], None, None]
+    assert [row["value"] for row in candidates] == [4, 0, 0, 6, 0, 0]
+    assert "ZeroDivisionError" in candidates[2]["failure"]
+    assert candidates[0]["answer"] == program.replace("x = 0.5", "x = 2").strip("\n" if not diffs else "")
+    assert main(command(project, address, tmp_path / "other", *options, "--target", "x=1")) == 2
+
+
 # Prompts
 
 
@@ -268,7 +297,6 @@ def test_prompts_show_parents_and_say_what_changes_apply_to(diffs, tmp_path):
     ("options", "message"),
     [
         (["--task", "maze"], "--evaluator is an option of the task evaluator, not of maze"),
-        (["--strategy", "openevolve"], "strategy openevolve does not begin where task evaluator does"),
         (["--set", "scale=z=0:1"], "scale names 'z'"),
         (["--goal", "z>=1"], "goal names 'z', and the objectives are x, y"),
         (["--start", "none.py"], "no such file"),

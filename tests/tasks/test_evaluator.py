@@ -14,6 +14,7 @@ from vpo.sandbox.wall import wall_problem
 from vpo.tasks import get
 from vpo.tasks.evaluator import EvaluatorTask
 from vpo.tasks.evaluator.metrics import Scale, default_objectives, read_scales
+from vpo.tasks.evaluator.task import WholeProgram
 from vpo.util.errors import InputError
 
 pytestmark = pytest.mark.skipif(bool(wall_problem()), reason="the wall does not work on this machine (vpo doctor)")
@@ -174,7 +175,7 @@ def evaluate(program_path):
     (tmp_path / "p" / "helper.py").write_text("LIMIT = 4")
     (tmp_path / "p" / "data.txt").write_text("12345")
     task = get("evaluator", evaluator=folder)
-    assert scores(task, task.starts(task.problems()[0])[0]) == [(2.0, 5.0)]
+    assert scores(task, WholeProgram(PROGRAM)) == [(2.0, 5.0)]
 
 
 def test_an_evaluator_may_be_a_link_to_another_folder(tmp_path):
@@ -193,7 +194,7 @@ def test_changes_apply_to_the_parent_or_to_the_start(tmp_path):
     child = resolved(task, f"First\n{change('    x = 0.5', '    x = 0.25')}")
     assert child == PROGRAM.replace("x = 0.5", "x = 0.25")
     assert resolved(task, change("    x = 0.25", "    x = 2"), child) == PROGRAM.replace("x = 0.5", "x = 2")
-    assert scores(task, child, change("    x = 0.5", "    x = 3"), PROGRAM) == [
+    assert scores(task, child, change("    x = 0.5", "    x = 3"), WholeProgram(PROGRAM)) == [
         (0.25, 0.75),
         (3.0, -2.0),
         (0.5, 0.5),
@@ -232,14 +233,14 @@ def test_programs_with_fences_are_kept_whole(project):
     shown = task.in_set(problem, program)
     assert shown.startswith("````python\n")
     assert program.strip() in shown
-    assert scores(task, type(resolved(task, PROGRAM))(program)) == [(1.0, 2.0)]
+    assert scores(task, WholeProgram(program)) == [(1.0, 2.0)]
 
 
 def test_equal_programs_have_one_normal_form(project):
     task = get("evaluator", evaluator=project)
     one, other = fenced("return {'x': 1, 'y': 2}"), fenced("# a note\n    return {'x': 1,  'y': 2}")
     assert task.normal_form(resolved(task, one)) == task.normal_form(resolved(task, other))
-    assert task.normal_form(resolved(task, one)) != task.normal_form(resolved(task, PROGRAM))
+    assert task.normal_form(resolved(task, one)) != task.normal_form(WholeProgram(PROGRAM))
 
 
 def test_a_prompt_has_the_start_with_its_metrics_and_what_its_evaluator_says(tmp_path):

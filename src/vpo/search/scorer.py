@@ -25,8 +25,8 @@ class ScoringRequest:
         number: of the generation; its result has the same.
         problem: id of the problem.
         goal: name of the goal.
-        text: the completion, or an answer that was cut out of one.
-        answers: how many the completion was asked for; 0 where `text` is an answer already.
+        text: the completion, or a whole answer.
+        answers: how many the completion was asked for; 0 where `text` is a whole answer.
         known: how many of them stood in the prefix of the completion, and are not scored.
         count: how many after those are scored; None for all.
         parent: the answer that its prompt showed, which an answer may be changes to.
@@ -120,7 +120,10 @@ class GoalScorer:
         if answer is None:
             return ScoredAnswer(None, failure=MISSING)
         try:
-            return self.task.resolve(self.problems[request.problem], answer, request.parent)
+            problem = self.problems[request.problem]
+            if request.answers == 0:
+                return self.task.whole(problem, answer)
+            return self.task.resolve(problem, answer, request.parent)
         except ValueError as error:
             return ScoredAnswer(answer, failure=str(error))
         except (Exception, SystemExit) as error:

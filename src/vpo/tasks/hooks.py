@@ -53,6 +53,10 @@ class SearchHooks(Generic[P]):
         """
         return answer
 
+    def whole(self, problem: P, text: str) -> str:
+        """A text that is known to be a whole answer, as `resolve` returns one."""
+        return text
+
     def feedback_all(
         self, problems: Sequence[P], answers: Sequence[str], vectors: Sequence[Sequence[float]]
     ) -> list[str]:

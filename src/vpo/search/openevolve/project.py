@@ -5,12 +5,13 @@ and the goal's value as `combined_score`; ``program.txt``, the first program; an
 `vpo.search.openevolve.evolution` runs it, into its folder ``out``.
 """
 
+import copy
 import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vpo.models.generate import Sampling
 from vpo.models.remote import BACKOFF, TRIES
@@ -20,9 +21,14 @@ from vpo.search.openevolve.children import UNSCORED
 from vpo.search.openevolve.files import escaped, write_template
 from vpo.search.scorer import ScoredAnswer, ScoringRequest, TaskSource
 from vpo.search.scoring_pool import ScoringPool
-from vpo.tasks import Task
+from vpo.tasks import Task, find
+from vpo.tasks.evaluator import EvaluatorTask
 from vpo.util.errors import InputError
 from vpo.util.files import write_json, write_text
+
+if TYPE_CHECKING:
+    from openevolve.config import Config
+    from openevolve.evaluation_result import EvaluationResult
 
 SOLVED = "vpo_solved"  # a metric besides the objectives
 SLACK_SECONDS = 60.0  # beyond the time limits of requests and scoring
@@ -78,8 +84,11 @@ class Project:
 
     def write(self, task: Task[Any], config: LoopConfig) -> None:
         """Write the files of the project."""
-        if "combined_score" in task.names:
-            raise InputError("combined_score is a metric of OpenEvolve: give the objective another name")
+        decides = self.problem.goal.is_own and (task.target or {}).get("combined_score") == 1
+        if "combined_score" in task.names and not decides:
+            raise InputError(
+                "combined_score is the value of the goal for OpenEvolve: give the objective another name, or no goal"
+            )
         self.folder.mkdir(parents=True, exist_ok=True)
         write_json(self.folder / "config.yaml", self._openevolve_config(config))  # JSON is YAML
         settings = {
@@ -90,7 +99,7 @@ class Project:
             "objectives": task.names_of(self.problem.problem),
         }
         write_text(self.folder / "evaluator.py", EVALUATOR.format(settings=json.dumps(settings)))
-        write_text(self.folder / "program.txt", "(none yet)")
+        write_text(self.folder / program_file(task), next(iter(task.starts(self.problem.problem)), "(none yet)"))
         question = "\n\n".join(message["content"] for message in task.set_question(self.problem.problem))
         text = TEMPLATE.format(question=escaped(question), goal=escaped(self.problem.goal.name))
         write_template(config.answers, self.folder / "templates", text, task.request(config.answers))
@@ -141,7 +150,23 @@ class Project:
         }
 
 
-def evaluator(settings: str) -> Callable[[str], dict[str, float | str]]:
+def program_file(task: Task[Any]) -> str:
+    """The name of the first program's file."""
+    return f"program{task.project.suffix}" if isinstance(task, EvaluatorTask) else "program.txt"
+
+
+def program_config(written: "Config", task: EvaluatorTask) -> "Config":
+    """OpenEvolve's config for programs: the user's, with the models, the seed and the limits of the search."""
+    config = copy.deepcopy(task.config)
+    config.llm, config.log_level, config.random_seed = written.llm, written.log_level, None
+    config.checkpoint_interval, config.file_suffix = written.checkpoint_interval, task.project.suffix
+    config.database.random_seed = written.database.random_seed
+    config.evaluator.cascade_evaluation, config.evaluator.max_retries = False, 0
+    config.evaluator.timeout = math.ceil(task.evaluator.seconds + 2 * SLACK_SECONDS)  # the task keeps the limit itself
+    return config
+
+
+def evaluator(settings: str) -> Callable[[str], "dict[str, float | str] | EvaluationResult"]:
     """The `evaluate` of a project: it returns every metric, or why the answer could not be scored.
 
     Args:
@@ -157,16 +182,20 @@ class _Evaluator:
         self.settings = settings
         self.pool: ScoringPool | None = None
 
-    def evaluate(self, program_path: str) -> dict[str, float | str]:
+    def evaluate(self, program_path: str) -> "dict[str, float | str] | EvaluationResult":
+        from openevolve.evaluation_result import EvaluationResult
+
         scored = self._score(Path(program_path).read_text(encoding="utf-8"))
         if scored.scores is None:
             return {UNSCORED: scored.failure or "it was not scored"}
         scores = dict(zip(self.settings["objectives"], scored.scores, strict=True))
-        return {**scores, "combined_score": scored.value, SOLVED: float(scored.solved)}
+        metrics = {**scores, "combined_score": scored.value, SOLVED: float(scored.solved)}
+        return EvaluationResult(metrics, {"feedback": scored.feedback}) if scored.feedback else metrics
 
     def _score(self, answer: str) -> ScoredAnswer:
         if self.pool is None:
-            self.pool = ScoringPool(TaskSource(**self.settings["source"]), 1, self.settings["limit"])
+            source = TaskSource(**self.settings["source"])
+            self.pool = ScoringPool(source, 0 if find(source.task).keeps_limits else 1, self.settings["limit"])
         request = ScoringRequest(0, self.settings["problem"], self.settings["goal"], answer, answers=0)
         try:
             (generation,) = self.pool.score([request])

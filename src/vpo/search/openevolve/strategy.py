@@ -1,6 +1,7 @@
 """`vpo search --strategy openevolve`: one OpenEvolve project after another, and their results into the search's log."""
 
 import asyncio
+import json
 import multiprocessing
 import os
 import signal
@@ -15,10 +16,11 @@ from vpo.models.remote import TRIES, served_name
 from vpo.search.log import Log
 from vpo.search.loop import LoopConfig
 from vpo.search.openevolve.children import read_children
-from vpo.search.openevolve.project import SLACK_SECONDS, SOLVED, Project
+from vpo.search.openevolve.project import SLACK_SECONDS, SOLVED, Project, program_config, program_file
 from vpo.search.scorer import ScoredAnswer, TaskSource
 from vpo.search.setup import SearchSetup
 from vpo.tasks import Task, get
+from vpo.tasks.evaluator import EvaluatorTask
 from vpo.util.errors import InputError
 from vpo.util.jobs import watch_parent
 from vpo.util.packages import check_installed
@@ -114,20 +116,24 @@ def run_project(folder: Path, source: TaskSource, limit: float, answers: int, st
     watch_parent(lambda: os.kill(os.getpid(), signal.SIGKILL))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which terminates this process
     os.environ.setdefault("OPENAI_API_KEY", "none")
-    os.environ.setdefault("ENABLE_ARTIFACTS", "false")
+    task = get(source.task, **source.settings)
+    has_programs = isinstance(task, EvaluatorTask)
+    os.environ.setdefault("ENABLE_ARTIFACTS", json.dumps(has_programs))
     from openevolve.config import load_config
 
     from vpo.search.openevolve.evolution import SetEvolution
 
     config = load_config(folder / "config.yaml")
     config.llm.update_model_params({"timeout": limit}, overwrite=True)
+    if isinstance(task, EvaluatorTask):
+        config = program_config(config, task)
     evolution = SetEvolution(
-        folder / "program.txt",
+        folder / program_file(task),
         folder / "evaluator.py",
         config,
         folder / "out",
         answers=answers,
-        task=get(source.task, **source.settings),
+        task=None if has_programs else task,
         until=SOLVED,
     )
     try:

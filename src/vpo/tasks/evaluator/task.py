@@ -131,12 +131,14 @@ class EvaluatorTask(Task[EvaluatorProblem]):
         """The program of an answer: the parent, or the start program, rewritten or changed."""
         from vpo.tasks.evaluator.variation import check_length, vary
 
-        if answer == problem.program:  # where a search begins
-            return WholeProgram(answer)
         parent = problem.program if parent is None else parent
         code = vary(answer, parent, self.config).code
         check_length(code, self.config)
         return WholeProgram(code)
+
+    def whole(self, problem: EvaluatorProblem, text: str) -> str:
+        """A program."""
+        return WholeProgram(text)
 
     def score(self, problem: EvaluatorProblem, answer: str) -> Vector | None:
         """The scores of one answer, as `score_all` has them."""
