@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import time
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.tasks.evaluators import EVALUATOR, PROGRAM, REWRITES, change, fenced,
 from vpo.sandbox import wall
 from vpo.sandbox.wall import wall_problem
 from vpo.tasks import get
+from vpo.tasks.answers import write
 from vpo.tasks.evaluator import EvaluatorTask
 from vpo.tasks.evaluator.metrics import Scale, default_objectives, read_scales
 from vpo.tasks.evaluator.task import WholeProgram
@@ -209,6 +211,28 @@ def test_changes_apply_to_the_parent_or_to_the_start(tmp_path):
         with pytest.raises(ValueError, match=reason):
             resolved(task, answer)
         assert scores(task, answer) == [(0.0, 0.0)]  # as an answer that gives no program, in training
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<<<<<<< SEARCH\n" * 20_000,
+        "<<<<<<< SEARCH\n" * 5000 + "=======\n" * 20_000,
+        ">>>>>>> REPLACE\n" * 5000 + "<<<<<<< SEARCH\n" * 5000 + "=======\n" * 5000,
+        change("x", "y") * 5000,
+        "```python\n" * 20_000,
+        "```" * 50_000,
+        " " * 300_000,
+    ],
+)
+@pytest.mark.parametrize("config", [DIFFS, REWRITES])
+def test_a_hostile_answer_is_read_at_once(text, config, tmp_path):
+    task = get("evaluator", evaluator=write_project(tmp_path / "p", config={**config, "max_code_length": 1000}))
+    began = time.process_time()
+    with pytest.raises(ValueError, match=r"SEARCH|code"):
+        resolved(task, text)
+    task.parse(write([text, text]), 2)
+    assert time.process_time() - began < 3
 
 
 @pytest.mark.parametrize("config", [None, {**DIFFS, "enforce_evolve_blocks": True}, DIFFS])

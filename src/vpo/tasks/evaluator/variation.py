@@ -15,6 +15,8 @@ from openevolve.utils.code_utils import (
     split_diffs_by_target,
 )
 
+OPENING, MIDDLE, CLOSING = "<<<<<<< SEARCH\n", "=======\n", ">>>>>>> REPLACE"  # of OpenEvolve's own `diff_pattern`
+
 
 class VariationError(ValueError):
     """An answer that gives no program. The message is the reason."""
@@ -75,6 +77,8 @@ def _rewritten(answer: str, parent: str, config: Config) -> Variation:
 
 def _changed(answer: str, parent: str, config: Config, before: str) -> Variation:
     """The parent with the SEARCH/REPLACE blocks of an answer applied to it."""
+    if config.diff_pattern == Config.diff_pattern:
+        _check_closed(answer)
     try:
         blocks = extract_diffs(answer, config.diff_pattern)
     except ValueError as error:
@@ -94,6 +98,17 @@ def _changed(answer: str, parent: str, config: Config, before: str) -> Variation
         blocks, max_line_len=prompts.diff_summary_max_line_len, max_lines=prompts.diff_summary_max_lines
     )
     return Variation(code, summary, description)
+
+
+def _check_closed(answer: str) -> None:
+    """Raise for a block that is not closed: looking for its end, OpenEvolve's pattern takes cubic time."""
+    position = 0
+    while (start := answer.find(OPENING, position)) >= 0:
+        middle = answer.find(MIDDLE, start + len(OPENING))
+        end = -1 if middle < 0 else answer.find(CLOSING, middle + len(MIDDLE))
+        if end < 0:
+            raise VariationError("malformed SEARCH/REPLACE block: it is not closed")
+        position = end + len(CLOSING)
 
 
 def _described(blocks: list[tuple[str, str]], parent: str, before: str) -> tuple[list[tuple[str, str]], str]:
