@@ -121,9 +121,9 @@ def _review(task: Task[Any], problem: SearchProblem, move: Move, answers: int) -
         for letter, parent in zip("AB", parents, strict=False)
     ]
     wanted = task.improvement(len(parents))
-    ways = f", in {answers} different ways" if answers > 1 else ""
+    ways = f" Do so in {answers} different ways." if answers > 1 else ""
     goal = "" if problem.goal.is_own else f" What counts now is: {problem.goal.name}."
-    return "\n\n".join([*shown, f"{wanted}{ways}.{goal}"])
+    return "\n\n".join([*shown, f"{wanted}.{ways}{goal}"])
 
 
 def _scores_text(task: Task[Any], problem: SearchProblem, parent: Candidate) -> str:

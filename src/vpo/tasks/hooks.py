@@ -72,6 +72,4 @@ class SearchHooks(Generic[P]):
 
     def improvement(self, parents: int) -> str:
         """What a prompt asks for after one earlier answer with its feedback, or two that complement each other."""
-        if parents == 1:
-            return "Write a better answer, in which this is mended"
-        return "Each does what the other fails to do. Write an answer that combines them"
+        return "Repair it" if parents == 1 else "Each does what the other fails to do: write an answer that does both"
