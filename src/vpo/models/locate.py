@@ -129,10 +129,13 @@ def locate(model: str, task: str | None, settings: Mapping[str, Any]) -> Located
         trained = None  # of another task
     task = absolute(task) if task.endswith(".py") else task
     settings = _with_form({**(trained.task_settings if trained else {}), **settings}, task, trained=trained is not None)
-    for setting in find(task).files:
-        if setting in settings:
-            settings[setting] = absolute(settings[setting])
-    return LocatedModel(task, absolute(path), trained or PromptFormat(task=task), settings)
+    return LocatedModel(task, absolute(path), trained or PromptFormat(task=task), with_absolute_files(settings, task))
+
+
+def with_absolute_files(settings: Mapping[str, Any], task: str) -> dict[str, Any]:
+    """Settings of a task with absolute paths, so that records of them stay valid."""
+    files = find(task).files
+    return {name: absolute(value) if name in files else value for name, value in settings.items()}
 
 
 def _with_form(settings: Mapping[str, Any], task: str, *, trained: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.models.generate import Completion, Sampling
-from vpo.models.locate import EMBEDDED, LocatedModel, locate
+from vpo.models.locate import EMBEDDED, LocatedModel, locate, with_absolute_files
 from vpo.models.prompt_format import PromptFormat
 from vpo.util.endpoint import Client, Endpoint, Reply
 from vpo.util.errors import InputError
@@ -133,7 +133,7 @@ def locate_remote(model: str, task: str | None, settings: Mapping[str, Any]) -> 
         return locate(model, task, settings)
     if task is None:
         raise InputError("task must be given with an endpoint whose model is not on this machine")
-    return LocatedModel(task, model, PromptFormat(task=task), dict(settings))
+    return LocatedModel(task, model, PromptFormat(task=task), with_absolute_files(settings, task))
 
 
 def chosen_generator(generator: str, endpoint: str | None) -> str:
