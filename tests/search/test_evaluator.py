@@ -285,7 +285,7 @@ def test_prompts_show_parents_and_say_what_changes_apply_to(diffs, tmp_path):
     crossed = request_for_move(task, problem, Move("cross", one, second=other), 3, None).messages[-1]["content"]
     assert "An earlier answer:\n\n```python\nX = 0\n```\n\nIts metrics: x 0." in repaired
     assert "Earlier answer B:\n\n```python\nX = 1\n```" in crossed
-    assert ("SEARCH matches lines of it, not of the first program" in repaired) == diffs
+    assert ("SEARCH matches lines of this earlier answer, not of the first program." in repaired) == diffs
     assert ("SEARCH matches lines of earlier answer A" in crossed) == diffs
     assert "each of the 3 answers in another way" in repaired
 

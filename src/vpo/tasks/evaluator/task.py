@@ -191,10 +191,10 @@ class EvaluatorTask(Task[EvaluatorProblem]):
         """The request to improve an earlier answer, or to combine two; says which one changes are applied to."""
         diffs = self.config.diff_based_evolution
         if parents == 1:
-            wanted = "Write a better program than this earlier answer"
-            return f"{wanted}: SEARCH matches lines of it, not of the first program" if diffs else wanted
-        wanted = "Each has metrics in which it is better than the other. Write a program that has the strengths of both"
-        return f"{wanted}: SEARCH matches lines of earlier answer A" if diffs else wanted
+            base = "SEARCH matches lines of this earlier answer, not of the first program. " if diffs else ""
+            return f"{base}Write a better program than this earlier answer"
+        base = "SEARCH matches lines of earlier answer A. " if diffs else ""
+        return f"{base}Each is better in some metrics: write a program that has the strengths of both"
 
     def in_set(self, problem: EvaluatorProblem, answer: str) -> str:
         """The program in a fenced block."""
