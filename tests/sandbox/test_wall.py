@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from vpo.sandbox import wall
+from vpo.sandbox import process_limits, wall
 from vpo.sandbox.wall import WalledProcess, WallError, WallLimits, wall_problem
 from vpo.util.errors import InputError
 
@@ -118,6 +118,29 @@ def test_what_goes_wrong_is_told_and_leaves_nothing(code, message):
     with pytest.raises(WallError, match=message):
         say(f"# {marker}\n{code}", seconds=2.0)
     assert marker not in processes()
+
+
+def test_the_kernel_bounds_the_number_of_processes(monkeypatch):
+    monkeypatch.setattr(wall, "TASKS", 1)
+    code = """
+import time
+count = 0
+try:
+    while os.fork():
+        count += 1
+    time.sleep(60)
+except BlockingIOError:
+    print(count, flush=True)
+"""
+    assert 20 <= int(say(code)) <= LIMITS.processes
+
+
+def test_without_control_groups_a_fork_bomb_starves_nobody(monkeypatch):
+    monkeypatch.setattr(process_limits, "PIDS", ())
+    began = time.monotonic()
+    with pytest.raises(WallError, match="more than 30 processes"):
+        say("while True:\n    os.fork()", seconds=30.0)
+    assert time.monotonic() - began < 20
 
 
 def test_neighbours_live_on():

@@ -287,7 +287,7 @@ def test_prompts_show_parents_and_say_what_changes_apply_to(diffs, tmp_path):
     assert "Earlier answer B:\n\n```python\nX = 1\n```" in crossed
     assert ("SEARCH matches lines of this earlier answer, not of the first program." in repaired) == diffs
     assert ("SEARCH matches lines of earlier answer A" in crossed) == diffs
-    assert "each of the 3 answers in another way" in repaired
+    assert "Do so in 3 different ways." in repaired
 
 
 # The command

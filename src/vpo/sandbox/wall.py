@@ -6,8 +6,9 @@ evaluates needs more, and has it here, in bubblewrap:
 - no network, no process but its own, no environment, no capabilities, no further namespaces;
 - of files the system's, Python's with its packages, and the folders that are named, all read-only; a private /tmp and
   /dev/shm of limited size, deleted with it. Nothing else of the machine can be read, and nothing of it written;
-- limits on memory and on the number of processes, of all of them together, sampled every 50 ms; time limits by the
-  wall clock. At its end, or at that of the caller, everything that it has started is killed.
+- limits on memory and on the number of processes, of all of them together, sampled every 50 ms; eight times as many
+  processes and threads are a limit of the kernel's (`process_limits`). Time limits are by the wall clock. At its end,
+  or at that of the caller, everything that it has started is killed.
 
 What it says comes as lines on its standard output, of limited length; what it prints on standard error is kept in part.
 
@@ -25,13 +26,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Self
 
 from vpo.sandbox.isolation import ISOLATIONS, bubblewrapped, end_namespaces
+from vpo.sandbox.process_limits import control_group, joining, limited
 from vpo.util.errors import InputError, one_line
 
 TICK = 0.05  # seconds between two looks at a running process
@@ -39,6 +41,7 @@ CHUNK = 1 << 16
 ERRORS = 4000  # bytes of standard error that are kept, the last ones
 START_SECONDS = 60.0  # for a process to start on a busy machine
 END_SECONDS = 5.0  # for a process that says no more to exit
+TASKS = 8  # processes and threads that may be there for each process that may
 WORK = "/tmp/work"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -97,7 +100,13 @@ class WalledProcess:
             **{"LANG": "C.UTF-8", "HOME": folder, "TMPDIR": "/tmp" if self.walled else folder},
             **{"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
         }
-        words = walled_command(self.command, self.readable, self.limits, environment) if self.walled else self.command
+        self._cleanup = ExitStack()
+        words = list(self.command)
+        if self.walled:
+            tasks = TASKS * self.limits.processes
+            group = self._cleanup.enter_context(control_group(tasks))
+            walled = walled_command(limited(words, tasks, group), self.readable, self.limits, environment)
+            words = joining(walled, group)
         self.process = subprocess.Popen(
             words,
             stdin=subprocess.PIPE,
@@ -121,6 +130,7 @@ class WalledProcess:
             assert pipe is not None
             with suppress(OSError):
                 pipe.close()
+        self._cleanup.close()
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -199,32 +209,9 @@ def walled_command(
     """The words of bwrap that run a command behind the wall."""
     disk = str(limits.disk_mb << 20)
     words = [*bubblewrapped(environment), "--unshare-user", "--disable-userns"]
-    words += [
-        "--symlink",
-        "usr/bin",
-        "/bin",
-        "--symlink",
-        "usr/sbin",
-        "/sbin",
-        "--proc",
-        "/proc",
-        "--remount-ro",
-        "/proc",
-    ]
-    words += [
-        "--dev",
-        "/dev",
-        "--remount-ro",
-        "/dev",
-        "--size",
-        disk,
-        "--tmpfs",
-        "/dev/shm",
-        "--size",
-        disk,
-        "--tmpfs",
-        "/tmp",
-    ]
+    words += ["--symlink", "usr/bin", "/bin", "--symlink", "usr/sbin", "/sbin"]
+    words += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    words += ["--size", disk, "--tmpfs", "/dev/shm", "--size", disk, "--tmpfs", "/tmp"]
     for path in dict.fromkeys([*_python_folders(), *readable]):
         words += ["--ro-bind", path, path]
     return [*words, "--dir", WORK, "--chdir", WORK, "--remount-ro", "/", *command]
