@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from tests.tasks.test_forms import TASKS, in_form
+from tests.tasks.test_task import PROBLEMS
 from vpo.tasks.forms import FORMS
 
 WORD = "@"  # becomes a word that is nowhere else in the text
@@ -109,6 +110,19 @@ def test_any_text_is_read_and_answers_agree_with_parts(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_very_many_texts_are_read(form):
     fuzz(form, 60_000)
+
+
+def test_any_text_has_steps_and_partial_scores():
+    random = Random("steps")
+    for task, problem in PROBLEMS.values():
+        for _ in range(300):
+            text = random_text(random, PIECES).strip()
+            ends = task.steps(problem, text)
+            assert ends == sorted(set(ends))
+            assert all(0 < end <= len(text) for end in ends)
+            for end in [0, *ends]:
+                most = task.score_partial(problem, text[:end])
+                assert most is None or len(most) == len(task.names_of(problem))
 
 
 DRAFTS = "<answer>x</answer><answer_1>x</answer_1>"

@@ -181,3 +181,49 @@ def test_rows_are_checked(tmp_path):
     (problem,) = CountdownTask(data=str(path)).problems("test")
     assert problem == CountdownProblem("test-0", (1, 2), 3)
     assert "Make 3 of the numbers 1, 2." in TASK.ask(problem, 3)[-1]["content"]
+
+
+# Steps and partial scores
+
+
+def test_steps_are_tokens():
+    text = "(3 + 5) × 10 = 80"
+    prefixes = ["(", "(3", "(3 +", "(3 + 5", "(3 + 5)", "(3 + 5) ×", "(3 + 5) × 10", "(3 + 5) × 10 ="]
+    assert [text[:end] for end in TASK.steps(PROBLEM, text)] == prefixes
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [
+        ("", (1, 1, 1, 1)),
+        ("5 * (10", (1, 1, 1, 1)),
+        ("5 * 1", (1, 1, 1, 1)),  # the beginning of 10
+        ("5 * 7", (1, 0, 0, 0)),  # 7 is not given
+        ("5 * 10 * 3", (1, 1, 0, 0)),  # all numbers: 150
+        ("5 * 10 - (3", (1, 1, 0.94, 0)),
+        ("5 * 10 - 3 +", (1, 0, 0, 0)),  # one number too many
+        ("5 * 10 =", (1, 0, 1, 0)),
+        ("5 * 10 = 5", (1, 0, 1, 0)),
+        ("(5 * 10 =", (0, 0, 0, 0)),
+        ("5 * 10)", (0, 0, 0, 0)),
+        ("5 5", (0, 0, 0, 0)),
+        ("* 5", (0, 0, 0, 0)),
+        ("five", (0, 0, 0, 0)),
+    ],
+)
+def test_partial_scores_by_hand(prefix, expected):
+    assert TASK.score_partial(PROBLEM, prefix) == pytest.approx(expected)
+
+
+def test_a_partial_score_bounds_what_follows():
+    """Every text of up to six pieces is scored, and compared with the partial scores of all of its beginnings."""
+    problem = CountdownProblem("p", (1, 2, 12), 11)
+    bounds = {}
+    for length in range(1, 7):
+        for pieces in product(["1", "2", "+", "-", "(", ")", "="], repeat=length):
+            text = "".join(pieces)
+            bound = bounds[text] = TASK.score_partial(problem, text)
+            score = TASK.score(problem, text)
+            for end in range(1, length + 1):
+                assert all(map(float.__ge__, map(float, bounds[text[:end]]), map(float, score))), (text, text[:end])
+            assert all(map(float.__le__, map(float, bound), map(float, bounds.get(text[:-1], bound)))), text

@@ -105,3 +105,36 @@ def test_rows_are_checked(tmp_path):
         Gsm8kTask(data=str(path)).problems("test")
     with pytest.raises(ValueError, match="no split 'dev' in gsm8k"):
         Gsm8kTask(data=str(path)).problems("dev")
+
+
+# Steps and partial scores
+
+
+def test_steps_are_lines_and_sentences():
+    text = "She sells 16 - 7 = 9 eggs. That is 9 * 2.00 = 18 dollars.\n\n#### 18"
+    ends = ["She sells 16 - 7 = 9 eggs.", "She sells 16 - 7 = 9 eggs. That is 9 * 2.00 = 18 dollars.\n\n"]
+    assert [text[:end] for end in TASK.steps(PROBLEM, text)] == ends
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [
+        ("", (1, 1, 1, 1)),
+        ("16 - 3 - 4 = 9\n", (1, 1, 1, 1)),
+        ("16 - 3 - 4 = 10\n", (1, 1, 1 / 2, 1)),  # one equation is wrong, the next may be right
+        ("16 - 3 - 4 = 10\n10 * 2 = 30\n", (1, 1, 1 / 3, 1)),
+        ("".join(f"2 * {n} = {2 * n}\n" for n in range(5, 11)), (1, 1, 1, 1)),  # six count, and the answer
+        ("x" * 2 * GOLD, (1, 1, 1, 1 / 2)),
+    ],
+)
+def test_partial_scores_by_hand(prefix, expected):
+    assert TASK.score_partial(PROBLEM, prefix) == pytest.approx(expected)
+
+
+def test_a_partial_score_takes_what_is_missing_as_right():
+    solution = EGGS["answer"]
+    for end in [0, *TASK.steps(PROBLEM, solution), len(solution)]:
+        assert TASK.score_partial(PROBLEM, solution[:end]) == TASK.score(PROBLEM, solution) == (1, 1, 1, 1)
+    two_steps = _problem({"question": "q", "answer": "<<2*3=6>>\n<<6*5=30>>\n<<30+1=31>>\n#### 31"}, "p", "here")
+    padding = "".join(f"2 * {n} = {2 * n}\n" for n in range(20, 28))  # 2 * 2 + 4 equations, no result among them
+    assert TASK.score_partial(two_steps, padding)[1] == 1 / 2  # the answer itself may still be one

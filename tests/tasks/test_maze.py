@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from vpo.tasks.maze import MazeTask
 from vpo.tasks.maze.grid import Maze
+from vpo.tasks.maze.oracle import oracle
 from vpo.tasks.maze.picture import draw, text
 from vpo.tasks.maze.routes import demonstration
 from vpo.tasks.maze.task import parse_moves
@@ -208,3 +209,72 @@ def test_scores_are_shares_whatever_the_route(route):
     assert all(0 <= score <= 1 for score in vector)
     assert vector[0] in (0, 1)
     assert any(vector) == (vector[0] == 1)
+
+
+# Steps and partial scores
+
+
+@pytest.mark.parametrize(
+    ("route", "prefixes"),
+    [
+        ("RRRR", ["R", "RR", "RRR"]),  # the last move is to E
+        ("RRRRDD", ["R", "RR", "RRR"]),  # and what follows is not walked
+        ("RRR", ["R", "RR", "RRR"]),  # E is not reached, so it may go on
+        ("r, R r", ["r", "r, R", "r, R r"]),
+        ("up, DOWN", ["up", "up, DOWN"]),
+        ("RRXR", []),
+        ("", []),
+    ],
+)
+def test_steps_of_a_route_are_its_moves(route, prefixes):
+    assert [route[:end] for end in TASK.steps(hand_made(), route)] == prefixes
+
+
+def test_steps_end_with_the_budget():
+    assert TASK.steps(hand_made(budget=2), "RLRLR") == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "budget", "expected"),
+    [
+        ("", 20, (1, 1, 1, 1)),
+        ("", 4, (1, 1, 0, 1)),  # four steps to E, over the gold
+        ("", 3, (0, 0, 0, 0)),  # too far
+        ("D", 6, (1, 1, 0, 1)),  # back, and over the gold to E: five steps
+        ("D", 12, (1, 1, 1, 1)),  # over both diamonds to E: eleven
+        ("DDRR", 20, (1, 1, 1, 0)),  # over both lava tiles
+        ("RRRR", 20, (1, 1, 0, 1)),  # at E: the scores themselves
+        ("RX", 20, None),
+    ],
+)
+def test_partial_scores_by_hand(prefix, budget, expected):
+    assert TASK.score_partial(hand_made(budget), prefix) == expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_partial_score_bounds_what_follows(seed):
+    """Of every prefix of a random route, against all completions of up to six moves."""
+    random = Random(seed)
+    maze = MazeTask(size=7).problems("validation", count=seed + 1)[seed]
+    task = MazeTask(size=7)
+    route = demonstration(maze, random) if seed % 2 else "".join(random.choices("UDLR", k=maze.budget))
+    for end in [0, *task.steps(maze, route)]:
+        left = maze.budget - end
+        if left > 6:
+            continue
+        bound = np.asarray(task.score_partial(maze, route[:end]))
+        completions = ("".join(moves) for moves in itertools.product("UDLR", repeat=left))
+        scores = np.asarray([task.score(maze, route[:end] + moves) for moves in completions])
+        assert (scores <= bound + 1e-9).all()
+        assert bound[0] == scores[:, 0].max()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_partial_scores_fall_to_the_score(seed):
+    task = MazeTask(size=7)
+    maze = task.problems("validation", count=seed + 1)[seed]
+    route = demonstration(maze, Random(seed))
+    bounds = np.asarray([task.score_partial(maze, route[:end]) for end in [0, *task.steps(maze, route), len(route)]])
+    assert (np.diff(bounds, axis=0) <= 1e-9).all()
+    assert tuple(bounds[-1]) == task.score(maze, route)
+    assert (oracle(maze).vectors <= bounds[0] + 1e-9).all()

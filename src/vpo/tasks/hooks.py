@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, Generic, TypeVar
 
+from vpo.tasks.lines import line_ends
 from vpo.util.errors import InputError
 
 P = TypeVar("P")
@@ -44,6 +45,21 @@ class SearchHooks(Generic[P]):
     def starts(self, problem: P) -> list[str]:
         """Answers that a search begins with. They cost nothing of its budget."""
         return []
+
+    def steps(self, problem: P, answer: str) -> list[int]:
+        """The positions at which the steps of an answer end: `tree` cuts and continues it there.
+
+        Ascending, each above 0. By default, the ends of its lines but the last. Called in the process of the search
+        for whatever a policy writes: it must be quick, run nothing of the answer, and not raise.
+        """
+        return line_ends(answer)
+
+    def score_partial(self, problem: P, prefix: str) -> tuple[float, ...] | None:
+        """The most that an answer which begins so can score on each objective; None where nothing is known.
+
+        An optimistic estimate will do: a prefix whose score is too low is not continued. Called as `steps` is.
+        """
+        return None
 
     def resolve(self, problem: P, answer: str, parent: str | None) -> str:
         """The whole answer that an answer stands for.

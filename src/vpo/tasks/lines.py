@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 LONGEST = 1_000  # characters of a line that may be an answer
 _ITEM = re.compile(r"[ \t]*(?:[-*•+>][ \t]+|[0-9]{1,2}[.)][ \t]+)")
+_LINE_END = re.compile(r"\n(?:[ \t\r]*\n)*")
+_SENTENCE_END = re.compile(rf"[.!?](?= )|{_LINE_END.pattern}")
 _MARKS = " \t\r*_`$\"'"
 
 
@@ -15,6 +17,20 @@ def lines_of(text: str) -> Iterator[tuple[int, int, str]]:
         start, position = position, position + len(line) + 1
         if 0 < len(line) <= LONGEST:
             yield start, start + len(line), line
+
+
+def line_ends(text: str) -> list[int]:
+    """Where the lines of a text but the last end, with the line ends and blank lines after them."""
+    return _ends(_LINE_END, text)
+
+
+def sentence_ends(text: str) -> list[int]:
+    """Where the lines and sentences of a text but the last end."""
+    return _ends(_SENTENCE_END, text)
+
+
+def _ends(end: re.Pattern[str], text: str) -> list[int]:
+    return [match.end() for match in end.finditer(text) if match.start() > 0 and match.end() < len(text)]
 
 
 def bare_line(line: str) -> str:

@@ -76,6 +76,19 @@ def evaluate(tokens: Sequence[Token], *, strict: bool) -> Expression | None:
     return expression if parser.position == len(tokens) else None
 
 
+def open_brackets(tokens: Sequence[Token]) -> int | None:
+    """How many brackets are open after tokens that begin a strict expression; None where they begin none."""
+    depth, complete = 0, False
+    for token in tokens:
+        if complete == (isinstance(token, Number) or token == "("):
+            return None  # a number or bracket after a number, or something else before one
+        depth += (token == "(") - (token == ")")
+        complete = isinstance(token, Number) or token == ")"
+        if depth < 0:
+            return None
+    return depth
+
+
 class _Parser:
     """Recursive descent. Its depth is bounded by the number of tokens."""
 

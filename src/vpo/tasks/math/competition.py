@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, read_data, take, unique
 from vpo.tasks.forms import ONE_SHOT, Example, Form
+from vpo.tasks.lines import sentence_ends
 from vpo.tasks.math.answers import boxes, final_answer, form_of, one_box, solutions_in
 from vpo.tasks.math.checker import grade_final_answers, require_math_verify
 from vpo.tasks.math.gsm8k import brevity
@@ -129,6 +130,10 @@ class CompetitionTask(Task[CompetitionProblem]):
         if answers > 1:
             return solutions_in(text)
         return [Native(0, len(text), text.strip(), form_of(text) == r"\boxed")] if final_answer(text) else []
+
+    def steps(self, problem: CompetitionProblem, answer: str) -> list[int]:
+        """The ends of lines and sentences."""
+        return sentence_ends(answer)
 
     def normal_form(self, answer: str) -> Hashable:
         r"""The final answer, without white space and font; ``\dfrac`` is ``\frac``."""

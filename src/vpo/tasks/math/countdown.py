@@ -12,7 +12,7 @@ from vpo.tasks.data import Published, check_split, field, items, read_data, take
 from vpo.tasks.forms import ONE_SHOT, Example, Form
 from vpo.tasks.lines import bare_line, lines_of
 from vpo.tasks.math.answers import boxes
-from vpo.tasks.math.arithmetic import Expression, Token, evaluate, parse_number
+from vpo.tasks.math.arithmetic import Expression, Number, Token, evaluate, open_brackets, parse_number
 from vpo.tasks.math.solver import solutions
 from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
@@ -105,6 +105,30 @@ class CountdownTask(Task[CountdownProblem]):
         closeness = max(1 - float(distance), 0.0) if used <= allowed else 0.0
         return 1.0, float(used == allowed), closeness, float(used == allowed and distance == 0)
 
+    def steps(self, problem: CountdownProblem, answer: str) -> list[int]:
+        """Where each number, operator and bracket ends."""
+        return [match.end() for match in _TOKEN.finditer(answer.translate(_OPERATORS)) if match.end() < len(answer)]
+
+    def score_partial(self, problem: CountdownProblem, prefix: str) -> Vector:
+        """A bound: by the numbers that are used, and by the value where all of them are."""
+        bounds = [self._bound(problem, each) for each in _with_last_number(prefix, problem.numbers)]
+        return tuple(map(max, *bounds)) if len(bounds) > 1 else bounds[0]
+
+    def _bound(self, problem: CountdownProblem, prefix: str) -> Vector:
+        """The same, where no digit follows."""
+        tokens = _tokens(prefix)
+        left, *claimed = _split_at_equals(tokens or [])
+        depth = open_brackets(left)
+        if tokens is None or depth is None or len(prefix) > LONGEST or len(claimed) > 1:
+            return 0.0, 0.0, 0.0, 0.0
+        if claimed:
+            return self.score(problem, prefix.partition("=")[0])
+        used, allowed = Counter(token.value for token in left if isinstance(token, Number)), Counter(problem.numbers)
+        if used < allowed:
+            return 1.0, 1.0, 1.0, 1.0
+        # One more number is one too many, so brackets alone may follow.
+        return 1.0, *self.score(problem, prefix + ")" * depth)[1:]
+
     def solved(self, vector: Sequence[float]) -> bool:
         """Whether the expression is exact."""
         return bool(vector[-1] >= 1)
@@ -133,6 +157,15 @@ class CountdownTask(Task[CountdownProblem]):
             raise InputError(f"countdown {problem.id} has no demonstrations: no expression equals the target")
         random.shuffle(expressions)
         return [expressions[index % len(expressions)] for index in range(count)]
+
+
+def _with_last_number(prefix: str, numbers: Sequence[int]) -> list[str]:
+    """A prefix as it is, and with each given number that its last digits begin in their place."""
+    stem = prefix.rstrip("0123456789")
+    digits = prefix[len(stem) :].lstrip("0")
+    if len(stem) == len(prefix):
+        return [prefix]
+    return [prefix, *(f"{stem}{number}" for number in set(numbers) if str(number).startswith(digits))]
 
 
 def parse_expression(answer: str) -> Expression | None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, read_data, take, unique
 from vpo.tasks.forms import ONE_SHOT, Example, Form
+from vpo.tasks.lines import sentence_ends
 from vpo.tasks.math.answers import final_answer, form_of, solutions_in
 from vpo.tasks.math.checker import grade_final_answers, require_math_verify
 from vpo.tasks.math.equations import ANNOTATION, Equation, equations
@@ -119,6 +120,23 @@ class Gsm8kTask(Task[Gsm8kProblem]):
         strict = form_of(text, number=True) == "####"
         return [Native(0, len(text), text.strip(), strict)] if final_answer(text, number=True) else []
 
+    def steps(self, problem: Gsm8kProblem, answer: str) -> list[int]:
+        """The ends of lines and sentences."""
+        return sentence_ends(answer)
+
+    def score_partial(self, problem: Gsm8kProblem, prefix: str) -> Vector:
+        """An estimate: what is written counts, and what is missing is taken to be right."""
+        written, results = equations(prefix), set(problem.results)
+        missing = len(results - _reached(problem, written))
+        further = max(missing, 1)  # true equations
+        still = missing if len(written) < _most_counted(problem) else min(missing, 1)  # the answer itself
+        return (
+            1.0,
+            1 - (missing - still) / len(results),
+            (sum(equation.true for equation in written) + further) / (len(written) + further),
+            brevity(prefix, len(problem.solution)),
+        )
+
     def normal_form(self, answer: str) -> Hashable:
         """The final answer and the equations: solutions that differ in words only are duplicates."""
         final = final_answer(answer, number=True)
@@ -148,9 +166,16 @@ def _vector(problem: Gsm8kProblem, answer: str, final: str, right: bool | None) 
 
 
 def _steps(problem: Gsm8kProblem, in_answer: Sequence[Equation], final: str) -> float:
-    counted = [equation.results for equation in in_answer[: 2 * len(problem.results) + 4]]
-    reached = {plain_number(final)}.union(*counted)
+    reached = _reached(problem, in_answer) | {plain_number(final)}
     return sum(result in reached for result in problem.results) / len(problem.results)
+
+
+def _reached(problem: Gsm8kProblem, in_answer: Sequence[Equation]) -> set[Fraction | None]:
+    return set().union(*(equation.results for equation in in_answer[: _most_counted(problem)]))
+
+
+def _most_counted(problem: Gsm8kProblem) -> int:
+    return 2 * len(problem.results) + 4
 
 
 def _truth(in_answer: Sequence[Equation]) -> float:

@@ -1,5 +1,6 @@
 """The task maze."""
 
+import re
 from collections.abc import Hashable, Sequence
 from random import Random
 from string import ascii_lowercase, ascii_uppercase
@@ -12,8 +13,8 @@ from vpo.tasks.forms import Example
 from vpo.tasks.lines import bare_line, lines_of
 from vpo.tasks.maze import picture
 from vpo.tasks.maze.generator import check_size, make_maze
-from vpo.tasks.maze.grid import DIAMOND, GOLD, LAVA, MOVES, Maze
-from vpo.tasks.maze.oracle import oracle
+from vpo.tasks.maze.grid import DIAMOND, GOLD, LAVA, MOVES, Maze, distances
+from vpo.tasks.maze.oracle import FAR, oracle
 from vpo.tasks.maze.routes import best_route, demonstration
 from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
@@ -25,6 +26,8 @@ LONGEST = 10_000  # characters of an answer; a longer one is not parsed, and no 
 _WORDS = {"UP": "U", "DOWN": "D", "LEFT": "L", "RIGHT": "R"}
 _SEPARATORS = " \t\r\n,;\"'`“”‘’"
 _CLEAN = str.maketrans(ascii_lowercase + _SEPARATORS, ascii_uppercase + " " * len(_SEPARATORS))
+_WORD = re.compile(r"(?i:up|down|left|right)")
+_LETTER = re.compile(r"[UDLRudlr]")
 _NO_MOVES = str.maketrans("", "", MOVES)
 
 RULES = """\
@@ -111,6 +114,29 @@ class MazeTask(Task[Maze]):
         gold, diamond, lava = (stepped.count(kind) / totals[kind] for kind in (GOLD, DIAMOND, LAVA))
         return 1.0, gold, diamond, 1.0 - lava
 
+    def steps(self, problem: Maze, answer: str) -> list[int]:
+        """Where each move ends, up to E and to the end of the budget."""
+        path = problem.walk(parse_moves(answer) or "")
+        return [end for end, cell in zip(_move_ends(answer), path[1:], strict=False) if cell != problem.end]
+
+    def score_partial(self, problem: Maze, prefix: str) -> Vector | None:
+        """A bound: zeros where E is too far; else the tiles so far, with each treasure that E can be reached over."""
+        moves = parse_moves(prefix) if prefix.strip() else ""
+        if moves is None:
+            return None
+        path = problem.walk(moves)
+        cell, end, left = path[-1], problem.end, problem.budget - len(moves)
+        if cell == end:
+            return self.score(problem, prefix)
+        ahead, home = distances(problem, cell, frozenset([end])), distances(problem, end)
+        if ahead.get(end, FAR) > left:
+            return 0.0, 0.0, 0.0, 0.0
+        in_time = {cell for cell, steps in ahead.items() if steps + home[cell] <= left}.union(path)
+        gold, diamond = (
+            sum(tile in in_time for tile in problem.tiles(kind)) / problem.totals[kind] for kind in (GOLD, DIAMOND)
+        )
+        return 1.0, gold, diamond, 1.0 - sum(tile in path for tile in problem.tiles(LAVA)) / problem.totals[LAVA]
+
     def native(self, text: str, answers: int) -> Sequence[Native]:
         """Lines that are routes of two moves or more, or end in one after a colon; none for small policies."""
         natives: list[Native] = []
@@ -181,3 +207,9 @@ def parse_moves(answer: str) -> str | None:
         return moves or None
     words = [word for word in text.split(" ") if word]
     return "".join(_WORDS[word] for word in words) if all(word in _WORDS for word in words) else None
+
+
+def _move_ends(answer: str) -> list[int]:
+    """Where each move of a route ends in its text."""
+    word = _WORD if _WORD.search(answer) else _LETTER
+    return [match.end() for match in word.finditer(answer)]
