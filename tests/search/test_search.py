@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ SMALL = SearchConfig(
     iterations=5,
     processes=0,
 )
+STRATEGIES = ("best_of_n", "evolve", "tree")
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +110,33 @@ def test_a_family_leads_from_a_fresh_sample_to_the_solution_or_the_best(whole):
         assert [each["parent"] for each in line[1:]] == [each["number"] for each in line[:-1]]
 
 
+@pytest.mark.parametrize("answers", [1, 3])
+def test_a_tree_continues_its_parents_exactly(answers, tmp_path):
+    search_into(tmp_path / "a", replace(SMALL, strategy="tree", answers=answers, iterations=12))
+    candidates = lines(tmp_path / "a", CANDIDATES)
+    by_number = {(row["case"], row["number"]): row for row in candidates}
+    continued = [row for row in candidates if row["operator"] == "branch" and row["position"] == 1 and row["answer"]]
+    assert len(continued) > 10
+    for row in continued:
+        parent = by_number[row["case"], row["parent"]]["answer"]
+        assert row["answer"][: row["kept"]] == parent[: row["kept"]]
+        assert row["answer"] != parent  # what stood there was barred
+        if len(parent) > row["kept"] < len(row["answer"]):
+            assert row["answer"][row["kept"]] != parent[row["kept"]]
+
+
+@pytest.fixture(scope="module")
+def whole_tree(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("search") / "tree"
+    return folder, search_into(folder, replace(SMALL, strategy="tree"))
+
+
 @pytest.mark.filterwarnings("ignore:.*(the last line is cut off|generations are missing)")
+@pytest.mark.parametrize("strategy", ["evolve", "tree"])
 @pytest.mark.parametrize("seed", range(10))
-def test_a_search_that_was_cut_off_anywhere_ends_the_same(whole, seed, tmp_path):
+def test_a_search_that_was_cut_off_anywhere_ends_the_same(strategy, seed, request, tmp_path):
     """Both logs are cut at a random byte, as a kill or a full disk may leave them; generations come first."""
+    whole = request.getfixturevalue("whole" if strategy == "evolve" else "whole_tree")
     folder = tmp_path / "cut"
     shutil.copytree(whole[0], folder)
     rng = np.random.default_rng(seed)
@@ -128,7 +153,7 @@ def test_a_search_that_was_cut_off_anywhere_ends_the_same(whole, seed, tmp_path)
     begun = text.index(f'{{"generation": {first},')
     (folder / CANDIDATES).write_text(text[:begun] if torn else text[: int(rng.integers(begun, len(text)))])
     (folder / "ended.json").unlink()
-    search_into(folder, SMALL)
+    search_into(folder, replace(SMALL, strategy=strategy))
     same(folder, whole[0])
 
 
@@ -140,24 +165,32 @@ def test_a_log_that_is_torn_inside_a_character_is_read(tmp_path):
 
 
 @pytest.mark.slow
-def test_kill_9_in_the_middle_and_the_same_in_the_end(tmp_path):
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_kill_9_at_ten_random_moments_and_the_same_in_the_end(strategy, tmp_path):
+    """One search is killed ten times, each time once it has written some more, and resumed by the same command."""
     command = [sys.executable, "-W", "ignore", "-m", "vpo", "search", "embedded", "--task", "maze", "--set", "size=7"]
-    command += ["--problems", "6", "--target", "gold=1", "--answers", "3", "--iterations", "25", "--no-baseline"]
-    command += ["--processes", "1"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen([*command, "--out", "killed"], cwd=tmp_path, env=environment)
-    log = tmp_path / "killed" / "embedded-evolve" / GENERATIONS
-    deadline = time.monotonic() + 120
-    while not log.is_file() or log.read_text().count("\n") < 12:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (log.parent / "ended.json").exists()
-    for out in ("killed", "whole"):
-        subprocess.run([*command, "--out", out], cwd=tmp_path, env=environment, check=True, capture_output=True)
-    same(tmp_path / "killed" / "embedded-evolve", tmp_path / "whole" / "embedded-evolve")
+    command += ["--problems", "6", "--answers", "1", "--iterations", "1000", "--budget", "tokens=1500"]
+    command += ["--reward", "goal.py:never", "--strategy", strategy, "--no-baseline", "--processes", "1"]
+    unsolvable(tmp_path)
+    run = {"cwd": tmp_path, "env": {**os.environ, "OMP_NUM_THREADS": "1"}}
+    subprocess.run([*command, "--out", "whole"], **run, check=True, capture_output=True)
+    whole, killed = (tmp_path / name / f"embedded-{strategy}" for name in ("whole", "killed"))
+    written = lambda folder: sum(path.stat().st_size for path in folder.glob("*.jsonl"))  # noqa: E731
+    random, total = Random(strategy), written(whole)
+    moments = sorted(random.random() * 0.95 for _ in range(10))
+    for moment in moments:
+        process = subprocess.Popen([*command, "--out", "killed"], **run, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 120
+        while written(killed) < moment * total:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(random.random() / 100)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert not (killed / "ended.json").exists()
+    subprocess.run([*command, "--out", "killed"], **run, check=True, capture_output=True)
+    same(killed, whole)
+    assert read_result(killed).spent["tokens"].tolist() == [1500] * 6
 
 
 def test_a_longer_search_continues(whole, tmp_path):
@@ -196,23 +229,28 @@ def unsolvable(folder):
     return {"targets": (), "rewards": (f"{folder}/goal.py:never",)}
 
 
-@pytest.mark.parametrize("strategy", ["best_of_n", "evolve"])
-@pytest.mark.parametrize(("answers", "unit", "most"), [(3, "answers", 10), (1, "answers", 10), (1, "generations", 4)])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("answers", "unit", "most"), [(3, "answers", 10), (1, "answers", 10), (1, "generations", 4), (1, "tokens", 200)]
+)
 def test_a_budget_is_exact_also_where_it_ends_within_an_iteration(strategy, answers, unit, most, tmp_path):
-    config = replace(SMALL, strategy=strategy, answers=answers, budget={unit: most}, problems=2)
+    config = replace(SMALL, strategy=strategy, answers=answers, budget={unit: most}, problems=2, iterations=20)
     config = replace(config, **unsolvable(tmp_path))
     whole, resumed = tmp_path / "whole", tmp_path / "resumed"
     assert search_into(whole, config).spent[unit].tolist() == [most] * 2
     search_into(resumed, replace(config, iterations=1))
     assert search_into(resumed, config).spent[unit].tolist() == [most] * 2
     same(whole, resumed)
-    counted = {"answers": len(lines(whole, CANDIDATES)), "generations": len(lines(whole, GENERATIONS))}
+    generations = lines(whole, GENERATIONS)
+    counted = {"answers": len(lines(whole, CANDIDATES)), "generations": len(generations)}
+    counted["tokens"] = sum(row["tokens"] for row in generations)
     assert counted[unit] == most * 2
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("answers", "most"), [(3, 40), (1, 7)])
-def test_a_budget_in_tokens_caps_the_last_generations(answers, most, tmp_path):
-    config = replace(SMALL, answers=answers, budget={"tokens": most}, iterations=40)
+def test_a_budget_in_tokens_caps_the_last_generations(strategy, answers, most, tmp_path):
+    config = replace(SMALL, strategy=strategy, answers=answers, budget={"tokens": most}, iterations=40)
     result = search_into(tmp_path / "a", replace(config, **unsolvable(tmp_path)))
     assert result.spent["tokens"].tolist() == [most] * 4
 

@@ -47,7 +47,7 @@ def test_operators_are_used_in_proportion():
     )
     for move in strategy.ask(100, Random(1)):
         assert (move.parent is None) == (move.operator == "fresh")
-        assert 0 <= move.cut < 1
+        assert 0 <= move.kept < 2  # characters of "UU"
 
 
 def test_the_same_seed_makes_the_same_requests():
@@ -155,10 +155,10 @@ def test_moves_become_prompts(answers):
     tag = "answer_1" if answers > 1 else "answer"
     plain = TASK.ask(CASE.problem, answers)
     assert request_for_move(TASK, CASE, Move("fresh"), answers, None).messages == plain
-    regrown = request_for_move(TASK, CASE, Move("regrow", parent, cut=0.5), answers, None)
+    regrown = request_for_move(TASK, CASE, Move("regrow", parent, kept=3), answers, None)
     assert (regrown.messages, regrown.prefix, regrown.known) == (plain, f"<{tag}>UUR", 0)
     assert regrown.avoided == ""
-    branched = request_for_move(TASK, CASE, Move("branch", parent, cut=0.5), answers, None)
+    branched = request_for_move(TASK, CASE, Move("branch", parent, kept=3), answers, None)
     assert replace(branched, avoided="") == regrown
     assert branched.avoided.rstrip() == f"RDD</{tag}>"
     repaired = request_for_move(TASK, CASE, Move("repair", parent), answers, None)

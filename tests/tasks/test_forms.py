@@ -167,6 +167,17 @@ def test_what_is_written_is_read(form):
     assert FORMS[form].write(TEXTS).startswith(FORMS[form].opening(0))
 
 
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_beginning_of_an_answer_begins_what_is_written(form, text):
+    chosen = find_form(form)
+    begun = [chosen.begin(text, kept) for kept in range(len(text) + 1)]
+    assert all(chosen.encode(text).startswith(each) for each in begun)
+    for kept, each in enumerate(begun):  # it is read as these characters
+        read = in_form(TASKS["maze"], form).parse(f"{chosen.opening(0)}{each}{chosen.closing(0)}{chosen.end}", 2)[0]
+        assert (read or "") == text[:kept].strip()
+
+
 @pytest.mark.parametrize(
     ("form", "completion", "expected"),
     [

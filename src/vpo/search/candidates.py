@@ -31,6 +31,7 @@ class Candidate:
         operator: that generated it.
         parent: number of the candidate that it was made from, if any.
         second: number of the other one, where it was made from two.
+        kept: characters of the parent's answer that it begins with, by `regrow` and `branch`.
         position: in its completion, from 1.
         answer: its text; None where the completion has none at this position.
         scores: one for each objective; None where it was not scored.
@@ -52,6 +53,7 @@ class Candidate:
     failure: str | None = None
     feedback: str = ""
     second: int | None = None
+    kept: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,11 @@ class Move:
     Attributes:
         operator: by name; see `vpo.search.operators`.
         parent: the candidate to start from; None for a fresh sample.
-        cut: share of the parent's answer that is kept, for `regrow` and `branch`.
+        kept: characters of the parent's answer that the new one begins with, for `regrow` and `branch`.
         second: another parent, for `cross`.
     """
 
     operator: str
     parent: Candidate | None = None
-    cut: float = 0.0
+    kept: int = 0
     second: Candidate | None = None

@@ -22,7 +22,7 @@ class SearchConfig:
     model: str  # a run, an evaluation of a model, a folder, a name on the hub, or "embedded"
     generator: str = setting_like(EvalConfig, "generator")
     endpoint: str | None = setting_like(EvalConfig, "endpoint")
-    strategy: str = setting("evolve", "how to search", choices=("evolve", "best_of_n", "openevolve"))
+    strategy: str = setting("evolve", "how to search", choices=("evolve", "best_of_n", "tree", "openevolve"))
     task: str | None = None  # its name, or the path of a Python file that defines it
     task_settings: Mapping[str, Any] = field(default_factory=dict)
     split: str = setting_like(EvalConfig, "split")
@@ -33,7 +33,7 @@ class SearchConfig:
     targets: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     rewards: tuple[str, ...] = ()
-    operators: Mapping[str, float] | None = None  # of evolve: how often each is used, in proportion
+    operators: Mapping[str, float] | None = None  # of evolve or tree: how often each is used, in proportion
     parents: str | None = setting(
         None,
         "how evolve chooses parents: by target, best, weighting, lexicase or novelty",

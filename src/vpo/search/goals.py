@@ -37,12 +37,14 @@ class Goal(ABC):
         name: as users typed it.
         task: the task of the answers.
         named: the objectives that the goal names.
+        rises: whether the value follows from the scores alone, and never falls where one of them rises.
         is_own: whether it is the task's own, which prompts need not state.
     """
 
     name: str
     task: Task[Any]
     named: tuple[str, ...] = ()
+    rises: bool = True
     is_own: ClassVar[bool] = False
 
     def check(self, problem: Any) -> None:
@@ -178,6 +180,7 @@ class ConditionGoal(Goal):
                 raise InputError(f"goal names {name!r}, and the objectives are {', '.join(task.names)}")
             self.bounds.append(_Bound(name, comparison, bound))
         self.named = tuple(bound.objective for bound in self.bounds)
+        self.rises = all(bound.is_lower for bound in self.bounds)
         self._check_bounds()
 
     def _check_bounds(self) -> None:
@@ -230,6 +233,8 @@ class ConditionGoal(Goal):
 
 class FunctionGoal(Goal):
     """A function of the user's, ``function(answer, scores, problem)`` with scores by name: solved at 1."""
+
+    rises = False
 
     def __init__(self, text: str, task: Task[Any]) -> None:
         """Read "file.py:function" or "module:function"."""

@@ -22,6 +22,8 @@ from vpo.tasks import Task
 from vpo.util.errors import InputError
 from vpo.util.grouping import group_by
 
+INHERITED = ("case", "iteration", "operator", "parent", "second", "kept")  # by candidates from their generation
+
 
 @dataclass(frozen=True, kw_only=True)
 class LoopConfig:
@@ -72,7 +74,7 @@ class Search:
         generator: Generator,
         task: Task[Any],
         problems: Sequence[SearchProblem],
-        new_strategy: Callable[[], Strategy],
+        new_strategy: Callable[[SearchProblem], Strategy],
         pool: ScoringPool,
         log: Log,
         config: LoopConfig,
@@ -80,7 +82,7 @@ class Search:
         """Prepare a search; `new_strategy` makes the strategy of one search problem."""
         self.generator, self.task, self.pool, self.log, self.config = generator, task, pool, log, config
         self.problems = {problem.name: problem for problem in problems}
-        self.strategies = {name: new_strategy() for name in self.problems}
+        self.strategies = {name: new_strategy(problem) for name, problem in self.problems.items()}
         self.candidates: dict[str, list[Candidate]] = {name: [] for name in self.problems}
         self.spent = {name: dict.fromkeys(BUDGETS, 0) for name in self.problems}
         self.solved: set[str] = set()
@@ -161,6 +163,7 @@ class Search:
             "operator": move.operator,
             "parent": None if move.parent is None else move.parent.number,
             **({} if move.second is None else {"second": move.second.number}),
+            **({"kept": move.kept} if move.kept else {}),
             "known": 0,
             "answers": answers,
             "first": first,
@@ -214,7 +217,7 @@ class Search:
             {
                 "generation": row["number"],
                 "of": count,
-                **{name: row[name] for name in ("case", "iteration", "operator", "parent", "second") if name in row},
+                **{name: row[name] for name in INHERITED if name in row},
                 "number": row["first"] + index,
                 "position": index + 1 + row["known"],
                 **asdict(answer),

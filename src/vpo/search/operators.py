@@ -97,17 +97,16 @@ def request_for_move(
     messages = task.ask(problem.problem, answers, weights)
     if move.parent is None:
         return GenerationRequest(messages)
-    text = move.parent.answer or ""
+    answer = move.parent.answer or ""
     form = task.form
     opening, closing = (form.opening(0), form.closing(0) + form.separator) if answers > 1 else ("<answer>", "</answer>")
-    if answers > 1:
-        text = form.encode(text)
     if move.operator == "extend":
-        return GenerationRequest(messages, f"{opening}{text}{closing}", known=1)
+        return GenerationRequest(messages, f"{opening}{form.encode(answer)}{closing}", known=1)
     tagged = answers > 1 or task.wraps_single
-    kept = int(move.cut * len(text))
-    avoided = text[kept:] + (closing if tagged else "") if move.operator == "branch" else ""
-    return GenerationRequest(messages, (opening if tagged else "") + text[:kept], avoided=avoided)
+    begun = form.begin(answer, move.kept) if answers > 1 else answer[: move.kept]
+    text = form.encode(answer) if answers > 1 else answer
+    avoided = text[len(begun) :] + (closing if tagged else "") if move.operator == "branch" else ""
+    return GenerationRequest(messages, (opening if tagged else "") + begun, avoided=avoided)
 
 
 def _review(task: Task[Any], problem: SearchProblem, move: Move, answers: int) -> str:

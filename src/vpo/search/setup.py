@@ -22,6 +22,7 @@ from vpo.search.problems import search_problems
 from vpo.search.scorer import TaskSource
 from vpo.search.scoring_pool import check_limits
 from vpo.search.strategies import BestOfN, Evolve, Strategy
+from vpo.search.tree import Tree, tree_operators
 from vpo.tasks import Task
 from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
@@ -46,7 +47,7 @@ class SearchSetup:
         problems: each problem with each goal.
         loop: budgets and seed.
         sampling: of the generator.
-        operators: of `evolve`, with their shares.
+        operators: of `evolve` or `tree`, with their shares.
     """
 
     config: SearchConfig
@@ -95,10 +96,12 @@ class SearchSetup:
         policy = load(self.model.path)
         return TransformersGenerator(policy, self.sampling, self.model.forced_tags(policy.tokenizer))
 
-    def new_strategy(self) -> Strategy:
+    def new_strategy(self, problem: SearchProblem) -> Strategy:
         """The strategy of one search problem."""
         if self.config.strategy == "best_of_n":
             return BestOfN()
+        if self.config.strategy == "tree":
+            return Tree(task=self.task, problem=problem, operators=self.operators)
         return Evolve(operators=self.operators, parents=self.parents, size=self.config.population)
 
 
@@ -119,7 +122,10 @@ def prepare(config: SearchConfig) -> SearchSetup:
         "functions": list(config.rewards),
     }
     unsupported = GENERATORS[config.generator].unsupported
-    operators = dict(config.operators or default_operators(model.task, model.answers, unsupported))
+    if config.strategy == "tree":
+        operators = tree_operators(config.operators, unsupported)
+    else:
+        operators = dict(config.operators or default_operators(model.task, model.answers, unsupported))
     setup = SearchSetup(
         config,
         model,
@@ -143,7 +149,7 @@ def prepare(config: SearchConfig) -> SearchSetup:
         ),
         check_operators(operators, model.answers, unsupported),
     )
-    setup.new_strategy()  # raises for settings that it cannot use
+    setup.new_strategy(setup.problems[0])  # raises for settings that it cannot use
     return setup
 
 

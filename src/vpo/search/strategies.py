@@ -85,7 +85,7 @@ class Evolve(Strategy):
         if name == "cross":
             second = _complement(parent, known, random)
             return Move("repair", parent) if second is None else Move(name, parent, second=second)
-        return Move(name, parent, cut=random.random())
+        return Move(name, parent, kept=int(random.random() * len(parent.answer or "")))
 
     def tell(self, candidates: Sequence[Candidate], forms: Sequence[Hashable]) -> None:
         """Add new answers to the population and the archive; repeated and unscored ones are dropped."""

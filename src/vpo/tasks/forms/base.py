@@ -51,6 +51,12 @@ class Form(ABC):
         """The text of an answer as it stands in this form."""
         return text
 
+    def begin(self, text: str, kept: int) -> str:
+        """The first characters of an answer as they stand in this form."""
+        whole = self.encode(text)
+        start = whole.find(text)
+        return self.encode(text[:kept]) if start < 0 else whole[: start + kept]
+
     def write(self, texts: Sequence[str]) -> str:
         """Several answers in this form."""
         numbered = enumerate(map(self.encode, texts))
