@@ -43,10 +43,10 @@ def test_answers_share_their_prefixes():
     tree = new_tree()
     tell(tree, candidate(0, "5 * 10"), candidate(1, "5 * 3"), candidate(2, "5 + 3"))
     known = by_text(tree)
-    assert list(known) == ["", "5", "5 *", "5 +"]
-    assert [each.visits for each in known.values()] == [3, 3, 2, 1]
+    assert list(known) == ["", "5", "5 *", "5 * 10", "5 * 3", "5 +", "5 + 3"]
+    assert [each.visits for each in known.values()] == [3, 3, 2, 1, 1, 1, 1]
     # The target is 50: 5 * 10 is at it, 5 * 3 = 15 away by 35, 5 + 3 = 8 by 42.
-    assert [each.best for each in known.values()] == pytest.approx([1, 1, 1, 8 / 50])
+    assert [each.best for each in known.values()] == pytest.approx([1, 1, 1, 1, 0.3, 0.16, 0.16])
     assert known["5 *"].origin.number == 0
     assert known["5 +"].most_value == 1.0
 
@@ -84,16 +84,17 @@ def test_the_choice_is_by_the_formula(monkeypatch):
     tell(tree, first, second)
     # Of every prefix the most is 1, and n = 1: (0.26 + 1) / 2 against (0.16 + 1) / 2, and no tries but those of "".
     chosen = {(move.parent.number, move.kept) for move in tree.ask(1, Random(0))}
-    assert chosen <= {(0, 2), (0, 4)}
-    # After one try of each of these, log(5) = 1.61: 0.63 + 0.3 * sqrt(1.61 / 2) = 0.90, 0.58 + 0.3 * sqrt(1.61) = 0.96.
-    tell(tree, candidate(2, "10 + 3", parent=0, kept=2), candidate(3, "10 + 3", parent=0, kept=4))
-    assert {(move.parent.number, move.kept) for move in tree.ask(1, Random(0))} <= {(1, 1), (1, 3)}
+    assert chosen <= {(0, 2), (0, 4), (0, 6)}
+    # With one try of each of these and two of "", log(6) = 1.79: 0.63 + 0.3 * sqrt(1.79 / 2) = 0.91 against
+    # 0.58 + 0.3 * sqrt(1.79) = 0.98.
+    tell(tree, *(candidate(number, "10 + 3", parent=0, kept=2 * (number - 1)) for number in (2, 3, 4)))
+    assert {(move.parent.number, move.kept) for move in tree.ask(1, Random(0))} <= {(1, 1), (1, 3), (1, 5)}
 
 
 def test_one_iteration_continues_different_prefixes():
     tree = new_tree()
     tell(tree, candidate(0, "5 + 3 + 10"))
-    moves = tree.ask(4, Random(0))
+    moves = tree.ask(4, Random(0))  # nothing beats "5 + 3 + 10", whose end is the fifth
     assert len({move.kept for move in moves}) == 4
     assert tree.ask(4, Random(0)) == moves
 
@@ -113,7 +114,7 @@ def test_without_partial_scores_no_prefix_is_left_out(monkeypatch):
     monkeypatch.setattr(CountdownTask, "score_partial", lambda *_: None)
     tree = new_tree()
     tell(tree, candidate(0, "5 + 5 + 10"))
-    assert {move.kept for move in tree.ask(200, Random(0))} == {1, 3, 5, 7}
+    assert {move.kept for move in tree.ask(200, Random(0))} == {1, 3, 5, 7, 10}
     assert all(math.isinf(each.most_value) for each in tree.prefixes)
 
 
@@ -143,7 +144,7 @@ def test_a_function_is_not_called_for_prefixes(tmp_path):
     (goal,) = goals_of(TASK, functions=[f"{tmp_path}/goal.py:value"])
     tree = Tree(task=TASK, problem=SearchProblem(NUMBERS, goal), operators=BRANCH)
     tell(tree, candidate(0, "5 + 3"))
-    assert len(tree.prefixes) == 3
+    assert len(tree.prefixes) == 4
     assert len(tree.ask(5, Random(0))) == 5
 
 

@@ -188,7 +188,7 @@ def test_rows_are_checked(tmp_path):
 
 def test_steps_are_tokens():
     text = "(3 + 5) × 10 = 80"
-    prefixes = ["(", "(3", "(3 +", "(3 + 5", "(3 + 5)", "(3 + 5) ×", "(3 + 5) × 10", "(3 + 5) × 10 ="]
+    prefixes = ["(", "(3", "(3 +", "(3 + 5", "(3 + 5)", "(3 + 5) ×", "(3 + 5) × 10", "(3 + 5) × 10 =", text]
     assert [text[:end] for end in TASK.steps(PROBLEM, text)] == prefixes
 
 

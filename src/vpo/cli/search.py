@@ -38,9 +38,9 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "search",
         help="spend a budget of answers on policies, for any goal",
-        description="Search for good answers with trained policies, by independent samples or by evolution. The goal "
-        "may be one that the policy was not trained for: a weighting, a condition, a Python function, or the goal of "
-        "the task. Repeat the command to resume an interrupted search.",
+        description="Search for good answers with trained policies, by independent samples, by evolution or in a tree. "
+        "The goal may be one that the policy was not trained for: a weighting, a condition, a Python function, or the "
+        "goal of the task. Repeat the command to resume an interrupted search.",
     )
     command.add_argument(
         "models",
@@ -86,7 +86,7 @@ def add(commands: Commands) -> None:
         metavar="NAME=SHARE,…",
         help="how often evolve uses each operator: fresh, regrow, branch, extend, repair, cross (default: equal shares "
         "of fresh, branch and, for sets, extend; at an endpoint of fresh and repair; where the task says what is "
-        "wrong, as code does, fresh=1,repair=2,cross=1)",
+        "wrong, as code does, fresh=1,repair=2,cross=1); tree uses the first three (default: fresh=1,branch=3)",
     )
     add_fields(evolution, SearchConfig, ("parents", "population", "features"))
     sampling = command.add_argument_group("sampling and scoring")

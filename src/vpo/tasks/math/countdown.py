@@ -106,8 +106,8 @@ class CountdownTask(Task[CountdownProblem]):
         return 1.0, float(used == allowed), closeness, float(used == allowed and distance == 0)
 
     def steps(self, problem: CountdownProblem, answer: str) -> list[int]:
-        """Where each number, operator and bracket ends."""
-        return [match.end() for match in _TOKEN.finditer(answer.translate(_OPERATORS)) if match.end() < len(answer)]
+        """Where each number, operator and bracket ends; an expression may also go on at its end."""
+        return [match.end() for match in _TOKEN.finditer(answer.translate(_OPERATORS))]
 
     def score_partial(self, problem: CountdownProblem, prefix: str) -> Vector:
         """A bound: by the numbers that are used, and by the value where all of them are."""
