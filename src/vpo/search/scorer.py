@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from vpo.search.goals import Goal, goals_of
 from vpo.tasks import Task, Vector, get
+from vpo.util.files import storable
 from vpo.util.grouping import group_by
 
 T = TypeVar("T")
@@ -119,6 +120,7 @@ class GoalScorer:
         """The whole answer that an answer stands for, or the result of one that stands for none."""
         if answer is None:
             return ScoredAnswer(None, failure=MISSING)
+        answer = storable(answer)
         try:
             problem = self.problems[request.problem]
             if request.answers == 0:
@@ -156,14 +158,17 @@ class GoalScorer:
             answers, vectors = zip(*(scored[index] for index in indices), strict=True)
             problems, texts = [each.problem for each in answers], [each.text for each in answers]
             flags = goal.solved_all(problems, texts, vectors, [values[index] for index in indices])
-            solved.update(zip(indices, flags, strict=True))
-        forms = [self.task.normal_form(each.text) for each, _ in scored]
-        wrong = [scored[index] for index in range(len(scored)) if solved[index] is False]
-        feedback = iter(
-            self.task.feedback_all(
-                [each.problem for each, _ in wrong], [each.text for each, _ in wrong], [vector for _, vector in wrong]
+            solved.update(
+                (index, None if flag is None else bool(flag)) for index, flag in zip(indices, flags, strict=True)
             )
+        forms = [self.task.normal_form(each.text) for each, _ in scored]
+        wrong = [index for index in range(len(scored)) if solved[index] is False]
+        said = self.task.feedback_all(
+            [scored[index][0].problem for index in wrong],
+            [scored[index][0].text for index in wrong],
+            [scored[index][1] for index in wrong],
         )
+        feedback = dict(zip(wrong, said, strict=True))
         return [
             UNKNOWN
             if (is_solved := solved[index]) is None
@@ -173,7 +178,7 @@ class GoalScorer:
                 vector,
                 values[index],
                 is_solved,
-                feedback="" if is_solved else next(feedback),
+                feedback=feedback.get(index, ""),
             )
             for index, (each, vector) in enumerate(scored)
         ]
