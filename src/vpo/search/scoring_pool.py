@@ -73,7 +73,7 @@ class ScoringPool:
                     result = self._replace(worker, "the process that scored it died", waiting)
                 if result is not None:
                     yield result
-            for worker in busy:
+            for worker in list(self.workers):  # one that died was replaced above, and has no pipe any more
                 if worker.is_overdue() and (result := self._replace(worker, self._overdue, waiting)):
                     yield result
 
