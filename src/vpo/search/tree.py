@@ -17,6 +17,7 @@ from vpo.util.errors import InputError
 
 CONTINUING = ("fresh", "regrow", "branch")  # operators of a tree
 EXPLORATION = 0.3
+MOST_STEPS = 200  # of an answer: each is scored as the end of a prefix, in time that grows with its length
 GOAL_SHARE = 0.5  # of the choices are by the goal's value; the others are by random weights of the objectives
 
 
@@ -55,7 +56,7 @@ class Prefix:
     end: int
     most: tuple[float, ...] | None
     most_value: float
-    best: float = 0.0
+    best: float = -math.inf
     visits: int = 0
     tries: int = 0
 
@@ -119,7 +120,7 @@ class Tree(Strategy):
         """Add an answer to all of its prefixes."""
         index = start = 0
         self._count(index, candidate, scores)
-        for end in self.task.steps(self.problem.problem, answer):
+        for end in self.task.steps(self.problem.problem, answer)[:MOST_STEPS]:
             index = self.children.setdefault((index, answer[start:end]), len(self.prefixes))
             if index == len(self.prefixes):
                 self.prefixes.append(self._prefix(candidate, answer[:end]))
@@ -162,7 +163,7 @@ class Tree(Strategy):
         indices, vectors = zip(*self.scored, strict=True)
         weights_D = np.asarray([random.expovariate(1.0) for _ in vectors[0]])
         weights_D /= weights_D.sum()
-        best_n = np.zeros(len(self.prefixes))
+        best_n = np.full(len(self.prefixes), -math.inf)
         np.maximum.at(best_n, np.asarray(indices), np.asarray(vectors) @ weights_D)
         unknown = (math.inf,) * len(weights_D)
         most_nD = np.asarray([unknown if each.most is None else each.most for each in self.prefixes])
