@@ -121,7 +121,7 @@ def prepare(config: SearchConfig) -> SearchSetup:
         "conditions": list(config.conditions),
         "functions": list(config.rewards),
     }
-    unsupported = GENERATORS[config.generator].unsupported
+    unsupported = {**_unsupported_by(model.task), **GENERATORS[config.generator].unsupported}
     if config.strategy == "tree":
         operators = tree_operators(config.operators, unsupported)
     else:
@@ -151,6 +151,14 @@ def prepare(config: SearchConfig) -> SearchSetup:
     )
     setup.new_strategy(setup.problems[0])  # raises for settings that it cannot use
     return setup
+
+
+def _unsupported_by(task: Task[Any]) -> dict[str, str]:
+    """The operators that a task does not support, and why."""
+    if type(task).resolve is Task.resolve:
+        return {}
+    why = f"continues the text of an answer, and one of task {task.name} may be changes to its parent"
+    return dict.fromkeys(("regrow", "branch", "extend"), why)
 
 
 def _check_forcing(config: SearchConfig, model: ResolvedModel) -> None:
