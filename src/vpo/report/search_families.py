@@ -118,7 +118,10 @@ class _Problems:
 def _family(members: Sequence[Member], drawn: Mapping[str, Any], share: int) -> dict[str, Any]:
     """The candidates of a case as columns, with the longest texts that fit into a share of the page."""
     key = {each["number"] for each in members if each["ancestor"]} | _ever_on_front(members)
-    by_worth = sorted(members, key=lambda each: (each["number"] not in key, each["scores"] is None, -each["value"]))
+    by_worth = sorted(
+        members,
+        key=lambda each: (not each["ancestor"], each["number"] not in key, each["scores"] is None, -each["value"]),
+    )
     kept = sorted(by_worth[: min(MEMBERS, share // MEMBER)], key=lambda each: int(each["number"]))
     ends = [each for each in kept if each["ancestor"]]
     for limit in TEXTS:
