@@ -236,12 +236,13 @@ def _family(pid: int, most: int) -> Iterator[int]:
 
 
 def _own_memory(pid: int) -> int:
-    """Bytes of memory of a process that are no file's."""
-    try:
-        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
-    except (OSError, ValueError):  # it has ended
-        return 0
-    return (int(resident) - int(shared)) * PAGE
+    """Bytes of memory of a process that are no file's; by any thread, since the first may have ended."""
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        with suppress(OSError, ValueError):  # it has ended
+            _, resident, shared, *_ = (task / "statm").read_text().split()
+            if int(resident):
+                return (int(resident) - int(shared)) * PAGE
+    return 0
 
 
 @cache

@@ -15,9 +15,11 @@ from typing import Any
 
 from vpo.sandbox.wall import START_SECONDS, WalledProcess, WallError, WallLimits
 from vpo.tasks.evaluator import worker
+from vpo.util.errors import one_line
 
 WORKER = Path(worker.__file__)
 UNLOADED = "the evaluator cannot be loaded"
+METRICS, ARTIFACTS, TEXT = 1000, 30, 4100  # the most that are kept, and characters of an artifact
 VIRTUAL = 4  # address space for a byte of memory that may be used: libraries reserve more than they use
 
 
@@ -82,8 +84,9 @@ class Evaluator:
         with WalledProcess(command, readable, self.limits, walled=self.walled, stop=stop) as process:
             process.send(json.dumps(request).encode())
             try:
-                if problem := json.loads(process.line(START_SECONDS)):
-                    return Evaluation(failure=f"{UNLOADED}: {problem['failure']}")
+                loaded = _evaluation(process.line(START_SECONDS))
+                if loaded.failure:
+                    return Evaluation(failure=f"{UNLOADED}: {loaded.failure}")
                 return _evaluation(process.line(self.seconds))
             except WallError as error:
                 artifacts = {"stderr": process.errors[-1000:]} if process.errors else {}
@@ -94,8 +97,14 @@ def _evaluation(line: bytes) -> Evaluation:
     """What the process said, which the program may have forged."""
     try:
         said: Any = json.loads(line)
-        metrics = {str(name): float(value) for name, value in said.get("metrics", {}).items()}
-        artifacts = {str(name): str(text) for name, text in said.get("artifacts", {}).items()}
-        return Evaluation(metrics, artifacts, str(said.get("failure", ""))[:400])
+        metrics = {_clean(name, 100): float(value) for name, value in said.get("metrics", {}).items()}
+        artifacts = {_clean(name, 100): _clean(text, TEXT) for name, text in said.get("artifacts", {}).items()}
+        few = dict(list(metrics.items())[:METRICS]), dict(list(artifacts.items())[:ARTIFACTS])
+        return Evaluation(*few, one_line(_clean(said.get("failure", ""), 400)))
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return Evaluation(failure="evaluate: its result cannot be read")
+
+
+def _clean(text: object, most: int) -> str:
+    """A text that can be written as UTF-8, of limited length."""
+    return str(text)[:most].encode("utf-8", "replace").decode()

@@ -57,6 +57,8 @@ def read_project(evaluator: str, start: str | None, config: str | None) -> Proje
     if file.is_dir():
         start = start or str(_only(file, STARTS, "start"))
         file = _only(file, EVALUATORS, "evaluator")
+    if not file.is_file():
+        raise InputError(f"no such file: {file} (evaluator)")
     if start is None:
         raise InputError("start must be given: the program to begin with (--start FILE)")
     start_file = Path(start).absolute()
@@ -95,7 +97,7 @@ def _only(folder: Path, patterns: Sequence[str], setting: str) -> Path:
 
 def _check_folder(folder: Path) -> None:
     """Refuse a folder whose contents no program should see: all that lies beside the evaluator can be read by them."""
-    home = Path(os.path.expanduser("~"))
+    folder, home = folder.resolve(), Path(os.path.expanduser("~")).resolve()
     if folder == Path("/tmp") or folder == home or folder in home.parents:
         raise InputError(f"evaluator must be in a folder of its own, which programs may read, not in {folder}")
 
