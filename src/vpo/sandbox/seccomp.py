@@ -1,9 +1,11 @@
-"""A seccomp filter: the system calls that a Python program needs and that affect nothing outside its process.
+"""Seccomp filters. The first: the system calls that a Python program needs and that affect nothing outside its process.
 
 All others fail with EPERM: no process is started or signalled, nothing mounted, traced or loaded. The one kind of
 socket is a pair that is connected to itself, which asyncio needs; no call gives a socket an address, or sends to one.
 No call takes or sees a lock on a file, or asks which pages of a file are in memory: programs share the system's files,
 and would signal to each other.
+
+The second is for processes with packages and subprocesses of their own: it refuses some calls that those do not need.
 """
 
 import errno
@@ -44,6 +46,17 @@ CALLS: dict[str, tuple[int, int | None]] = {
     "fstatfs": (138, 44), "copy_file_range": (326, 285), "sendfile": (40, 71), "fadvise64": (221, 223),
     "fallocate": (285, 47), "msync": (26, 227), "wait4": (61, 260), "getcpu": (309, 168),
     "recvfrom": (45, 207),
+}
+# fmt: on
+# Refused by the second filter: keys of the session, which no namespace has of its own; memory of no process; ways to
+# look into other processes, and into the kernel.
+# fmt: off
+REFUSED: dict[str, tuple[int, int]] = {
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219), "memfd_create": (319, 279),
+    "memfd_secret": (447, 447), "shmget": (29, 194), "msgget": (68, 186), "ptrace": (101, 117),
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "bpf": (321, 280),
+    "perf_event_open": (298, 241), "userfaultfd": (323, 282), "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
 }
 # fmt: on
 # Calls that are allowed or not by their arguments.
@@ -104,6 +117,21 @@ def filter_program(*, own_limits: bool) -> bytes:
         [refused],
     ]
     return b"".join(step for part in parts for step in part)
+
+
+@cache
+def refusing_program() -> bytes:
+    """The filter that refuses the calls of `REFUSED` alone, and those of other ABIs."""
+    column, architecture = ARCHITECTURES[platform.machine()]
+    refused = _return_error(errno.EPERM)
+    return b"".join(
+        [
+            *(_step(LOAD, ARCHITECTURE), _step(EQUAL, architecture, 1, 0), _step(RETURN, KILL)),
+            *(_step(LOAD, NUMBER), _step(AT_LEAST, X32, 0, 1), refused),
+            *_any_of(tuple(numbers[column] for numbers in REFUSED.values()), refused),
+            _step(RETURN, ALLOW),
+        ]
+    )
 
 
 def _if(number: int, then: list[bytes]) -> list[bytes]:

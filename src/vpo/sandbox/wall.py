@@ -12,7 +12,7 @@ evaluates needs more, and has it here, in bubblewrap:
 
 What it says comes as lines on its standard output, of limited length; what it prints on standard error is kept in part.
 
-It has no seccomp filter: it covers less than `Sandbox` against bugs of the kernel.
+Its seccomp filter refuses few calls (`seccomp.REFUSED`): it covers less than `Sandbox` against bugs of the kernel.
 """
 
 import os
@@ -26,7 +26,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,6 +34,7 @@ from typing import Self
 
 from vpo.sandbox.isolation import ISOLATIONS, bubblewrapped, end_namespaces
 from vpo.sandbox.process_limits import control_group, joining, limited
+from vpo.sandbox.seccomp import refusing_program, supported
 from vpo.util.errors import InputError, one_line
 
 TICK = 0.05  # seconds between two looks at a running process
@@ -43,7 +44,6 @@ START_SECONDS = 60.0  # for a process to start on a busy machine
 END_SECONDS = 5.0  # for a process that says no more to exit
 TASKS = 8  # processes and threads that may be there for each process that may
 WORK = "/tmp/work"
-PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class WallError(Exception):
@@ -101,11 +101,12 @@ class WalledProcess:
             **{"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
         }
         self._cleanup = ExitStack()
-        words = list(self.command)
+        words, filters = list(self.command), None
         if self.walled:
             tasks = TASKS * self.limits.processes
             group = self._cleanup.enter_context(control_group(tasks))
-            walled = walled_command(limited(words, tasks, group), self.readable, self.limits, environment)
+            filters = self._cleanup.enter_context(_filter_file())
+            walled = walled_command(limited(words, tasks, group), self.readable, self.limits, environment, filters)
             words = joining(walled, group)
         self.process = subprocess.Popen(
             words,
@@ -115,6 +116,7 @@ class WalledProcess:
             env=environment,
             cwd="/" if self.walled else folder,
             start_new_session=True,
+            pass_fds=() if filters is None else (filters,),
         )
         return self
 
@@ -185,13 +187,14 @@ class WalledProcess:
         """Raise where it must end: it is stopped, or uses more than its limits."""
         if self.stop.is_set():
             raise WallError("stopped")
-        count = memory = 0
+        count = memory = shared = 0
         for pid in _family(self.process.pid, self.limits.processes + 2):  # with the two of bwrap
             count += 1
-            memory += _own_memory(pid)
+            own, mapped = _memory(pid)
+            memory, shared = memory + own, max(shared, mapped)  # several may map the same
         if count > self.limits.processes:
             raise WallError(f"more than {self.limits.processes} processes")
-        if memory > self.limits.memory_mb << 20:
+        if memory + shared > self.limits.memory_mb << 20:
             raise WallError(f"more than {self.limits.memory_mb} MB of memory")
 
     def _how_it_ended(self) -> str:
@@ -203,12 +206,29 @@ class WalledProcess:
         return f"its process ended early (exit code {code}){detail}"
 
 
+@contextmanager
+def _filter_file() -> Iterator[int | None]:
+    """A descriptor of the seccomp filter, as bwrap reads it; None where the machine's system calls are not known."""
+    if not supported():
+        yield None
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(refusing_program())
+        file.seek(0)
+        yield file.fileno()
+
+
 def walled_command(
-    command: Sequence[str], readable: Sequence[str], limits: WallLimits, environment: dict[str, str]
+    command: Sequence[str],
+    readable: Sequence[str],
+    limits: WallLimits,
+    environment: dict[str, str],
+    filters: int | None = None,
 ) -> list[str]:
-    """The words of bwrap that run a command behind the wall."""
+    """The words of bwrap that run a command behind the wall, with the descriptor of a seccomp filter."""
     disk = str(limits.disk_mb << 20)
     words = [*bubblewrapped(environment), "--unshare-user", "--disable-userns"]
+    words += [] if filters is None else ["--seccomp", str(filters)]
     words += ["--symlink", "usr/bin", "/bin", "--symlink", "usr/sbin", "/sbin"]
     words += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     words += ["--size", disk, "--tmpfs", "/dev/shm", "--size", disk, "--tmpfs", "/tmp"]
@@ -235,14 +255,15 @@ def _family(pid: int, most: int) -> Iterator[int]:
                 waiting += map(int, (task / "children").read_text().split())
 
 
-def _own_memory(pid: int) -> int:
-    """Bytes of memory of a process that are no file's; by any thread, since the first may have ended."""
+def _memory(pid: int) -> tuple[int, int]:
+    """Bytes of memory of a process that are no file's: its own, and shared; by any thread, since one may have ended."""
     for task in Path(f"/proc/{pid}/task").glob("*"):
         with suppress(OSError, ValueError):  # it has ended
-            _, resident, shared, *_ = (task / "statm").read_text().split()
-            if int(resident):
-                return (int(resident) - int(shared)) * PAGE
-    return 0
+            fields = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
+            if "RssAnon" in fields:
+                own, shared = (int(fields[name].split()[0]) << 10 for name in ("RssAnon", "RssShmem"))
+                return own, shared
+    return 0, 0
 
 
 @cache
