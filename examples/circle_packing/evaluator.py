@@ -10,7 +10,7 @@ import math
 
 COUNT = 26
 BEST_KNOWN = 2.63586  # sum of the radii
-TOLERANCE = 1e-9
+TOLERANCE = 1e-12  # of rounding
 
 
 def evaluate(program_path):
@@ -36,10 +36,10 @@ def misplaced(circles):
     """What is wrong with each circle that is not in the square, or overlaps one before it."""
     problems = {}
     for number, (x, y, radius) in enumerate(circles):
-        if radius <= 0 or min(x, y, 1 - x, 1 - y) < radius - TOLERANCE:
+        if not 0 < radius <= min(x, y, 1 - x, 1 - y) + TOLERANCE:
             problems[number] = f"circle {number} is not inside the square"
         for other in range(number):
             distance = math.dist((x, y), circles[other][:2])
-            if distance < radius + circles[other][2] - TOLERANCE:
+            if distance == 0 or distance < radius + circles[other][2] - TOLERANCE:
                 problems[number] = f"circles {other} and {number} overlap"
     return problems

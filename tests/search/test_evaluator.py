@@ -118,15 +118,17 @@ def minimise(function, low, high):
 
 
 def test_function_minimization_ships(tmp_path):
-    guess = "```python\ndef minimise(function, low, high):\n    return 0.0, 0.0\n```"
+    guess = "```python\ndef minimise(function, low, high):\n    function(0.0, 0.0)\n    return 0.0, 0.0\n```"
+    silent = guess.replace("    function(0.0, 0.0)\n", "")
     greedy = "```python\ndef minimise(function, low, high):\n    while True:\n        function(low, high)\n```"
     candidates, _, archive, _ = search(
-        *(OURS / "function_minimization", lambda *_: write([DESCENT, guess, greedy]), tmp_path / "out"),
-        *("--iterations", "1", "--goal", "value>=0.999"),
+        *(OURS / "function_minimization", lambda *_: write([DESCENT, guess, greedy, silent]), tmp_path / "out"),
+        *("--iterations", "1", "--goal", "value>=0.999", "--answers", "4", "--per-iteration", "4"),
     )
-    assert [row["solved"] for row in candidates] == [False, True, False, False]
+    assert [row["solved"] for row in candidates] == [False, True, False, False, False]
     assert candidates[1]["value"] == 1
     assert candidates[3]["failure"].startswith("evaluate raised RuntimeError: more than 100,000 calls")
+    assert candidates[4]["failure"] == "evaluate raised ValueError: minimise() must call the function"
     assert {row["number"] for row in archive["archive"]} >= {1, 2}  # precise, or thrifty
 
 
