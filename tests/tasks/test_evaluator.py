@@ -133,6 +133,76 @@ def test_a_hostile_program_costs_itself_alone(project):
         assert sum(map(len, task._evaluated[program].artifacts.values())) < 200_000
 
 
+def test_what_an_evaluator_says_is_short_and_can_be_written(project):
+    task = get("evaluator", evaluator=project)
+    (problem,) = task.problems()
+    forged = """
+    import json, os
+    for name in range(3, 20):
+        try:
+            os.write(name, (json.dumps(%r) + chr(10)).encode())
+        except OSError:
+            pass
+    return {'x': 1, 'y': 1}"""
+    long = {"metrics": {"x": 1, "y": 1, "z" * 10**5: 2}, "artifacts": {f"{n}" * 10**5: "a" * 10**5 for n in range(99)}}
+    answers = [
+        fenced("return {'x': 9, 'y': 9, chr(0xd800): 1, 'artifacts': {chr(0xd801): chr(0xd802)}}"),
+        fenced(forged.strip() % long),
+        fenced(forged.strip() % {"failure": "\ud800" * 10**5}),
+    ]
+    vectors = scores(task, *answers)
+    known = [(answer, vector) for answer, vector in zip(answers, vectors, strict=True) if vector is not None]
+    assert len(known) >= 1
+    said = task.feedback_all([problem] * len(known), *map(list, zip(*known, strict=True)))
+    said += [task.why_unscored(problem, answer) for answer in answers]
+    for text in said:
+        text.encode()
+        assert len(text) < 20_000
+
+
+def test_an_evaluator_that_spoils_its_first_line_is_refused(tmp_path):
+    evaluator = (
+        "import os\nfor n in range(3, 20):\n    try: os.write(n, b'[1]\\n')\n    except OSError: pass\n" + EVALUATOR
+    )
+    with pytest.raises(InputError, match="the start program has no metrics") as error:
+        get("evaluator", evaluator=write_project(tmp_path / "p", evaluator=evaluator))
+    assert "\n" not in str(error.value)
+
+
+def test_further_paths_can_be_read(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "numbers.txt").write_text("7")
+    evaluator = (
+        f"X = float(open({str(tmp_path / 'data' / 'numbers.txt')!r}).read())\ndef evaluate(path): return {{'x': X}}\n"
+    )
+    folder = write_project(tmp_path / "p", evaluator=evaluator)
+    with pytest.raises(InputError, match="FileNotFoundError"):
+        get("evaluator", evaluator=folder)
+    assert get("evaluator", evaluator=folder, readable=str(tmp_path / "data")).began.metrics == {"x": 7.0}
+    with pytest.raises(InputError, match="readable names /nowhere, which is not there"):
+        get("evaluator", evaluator=folder, readable="/nowhere")
+
+
+@pytest.mark.parametrize("changed", ["data.txt", "package/module.py"])
+def test_files_beside_the_evaluator_count(changed, tmp_path):
+    folder = write_project(tmp_path / "p")
+    path = tmp_path / "p" / changed
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("1")
+    before = get("evaluator", evaluator=folder).described()
+    path.write_text("2")
+    assert get("evaluator", evaluator=folder).described() != before
+
+
+def test_a_home_behind_a_link_is_refused(tmp_path, monkeypatch):
+    write_project(tmp_path / "home")
+    (tmp_path / "link").symlink_to(tmp_path / "home")
+    monkeypatch.setenv("HOME", str(tmp_path / "link"))
+    for folder in ("home", "link"):
+        with pytest.raises(InputError, match="evaluator must be in a folder of its own"):
+            get("evaluator", evaluator=str(tmp_path / folder))
+
+
 def test_a_program_is_behind_the_wall(project, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("hidden")

@@ -49,6 +49,7 @@ class Evaluator:
         limits: of its process.
         parallel: how many programs are evaluated at a time.
         walled: whether behind the wall.
+        readable: further files and folders that may be read.
     """
 
     file: str
@@ -57,6 +58,7 @@ class Evaluator:
     limits: WallLimits
     parallel: int
     walled: bool
+    readable: tuple[str, ...] = ()
 
     def evaluate_all(self, programs: Sequence[str]) -> list[Evaluation]:
         """The evaluation of each program; equal ones are evaluated once."""
@@ -79,7 +81,7 @@ class Evaluator:
             "address_space": VIRTUAL * self.limits.memory_mb << 20,
         }
         file = Path(self.file)
-        readable = [str(file.parent), str(file.resolve().parent), str(WORKER)]
+        readable = [str(file.parent), str(file.resolve().parent), *self.readable, str(WORKER)]
         command = [sys.executable, str(WORKER)]
         with WalledProcess(command, readable, self.limits, walled=self.walled, stop=stop) as process:
             process.send(json.dumps(request).encode())

@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from vpo.util.errors import InputError, one_line
 EVALUATORS = ("evaluator.py", "evaluate.py")
 STARTS = ("initial_program.*", "initial.*")
 CONFIGS = ("config.yaml", "config_phase_1.yaml")
+MOST_FILES, LARGE = 1000, 100_000_000  # of a fingerprint: files, and bytes of one that is not read
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Project:
         system: the system message.
         has_blocks: whether the start program has EVOLVE-BLOCK markers. Whether what is outside of them can change is a
             setting of the config; without a config it cannot.
-        fingerprint: a hash of the evaluator with the Python files beside it, the start program and the config.
+        fingerprint: a hash of the evaluator with the files beside it and the Python files below, the start program and
+            the config.
     """
 
     evaluator: Path
@@ -81,9 +84,17 @@ def read_project(evaluator: str, start: str | None, config: str | None) -> Proje
 
 
 def _fingerprint(evaluator: Path, start: Path, config: Config) -> str:
-    files = sorted({start, *evaluator.parent.glob("*.py")})
-    parts = [f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files if path.is_file()]
+    folder = evaluator.resolve().parent
+    beside = [*folder.iterdir(), *islice(folder.rglob("*.py"), MOST_FILES)]
+    files = sorted({start, evaluator, *beside})[: 2 * MOST_FILES]
+    parts = [f"{path.name} {_contents(path)}" for path in files if path.is_file()]
     return hashlib.sha256("\n".join([evaluator.name, *parts, repr(config)]).encode()).hexdigest()
+
+
+def _contents(path: Path) -> str:
+    """A hash of a file; of a very large one its size."""
+    size = path.stat().st_size
+    return str(size) if size > LARGE else hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _only(folder: Path, patterns: Sequence[str], setting: str) -> Path:

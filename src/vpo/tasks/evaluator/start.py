@@ -13,12 +13,12 @@ from vpo.util.caches import cache_folder, read_cached, write_cached
 if TYPE_CHECKING:
     from vpo.tasks.evaluator.project import Project
 
-_EVALUATED: dict[str, Evaluation] = {}  # by fingerprint, in this process
+_EVALUATED: dict[str, Evaluation] = {}  # by fingerprint and limits, in this process
 
 
 def evaluate_start(project: "Project", evaluator: Evaluator) -> Evaluation:
     """The evaluation of the start program, from the cache where it is there. Failures are not kept."""
-    key = project.fingerprint
+    key = f"{project.fingerprint}-{evaluator.seconds:g}-{evaluator.limits.memory_mb}"
     folder = cache_folder("evaluated_starts")
     path = None if folder is None else folder / f"{key}.json"
     if key not in _EVALUATED:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from vpo.core.checks import as_integer
@@ -19,6 +20,7 @@ from vpo.util.packages import check_installed
 UNKNOWN, ZERO = "unknown", "zero"  # what a program that cannot be evaluated is
 SPLITS = ("train", "test", "all")
 PYTHON = "python"
+NO_TIMEOUT = 300.0  # seconds of an evaluation, where the config says 0: OpenEvolve's default
 
 
 class WholeProgram(str):
@@ -61,6 +63,7 @@ class EvaluatorTask(Task[EvaluatorProblem]):
         seconds: float = 0.0,
         memory_mb: int = WallLimits.memory_mb,
         parallel: int = 0,
+        readable: str | None = None,
         failed: str = UNKNOWN,
         unsafe: bool = False,
     ) -> None:
@@ -75,6 +78,8 @@ class EvaluatorTask(Task[EvaluatorProblem]):
             seconds: time limit of an evaluation; 0 for that of the config.
             memory_mb: of an evaluation.
             parallel: evaluations at a time; 0 for as many as there are cores.
+            readable: PATH,… of further files and folders that evaluations may read, such as a data set or a package
+                that is imported from elsewhere; the evaluator's folder is always.
             failed: what a program that cannot be evaluated is in training and evaluation: "unknown", with its whole
                 completion, or "zero", with 0 on every objective.
             unsafe: whether to evaluate without isolation where bubblewrap does not work.
@@ -88,10 +93,11 @@ class EvaluatorTask(Task[EvaluatorProblem]):
         self.evaluator = Evaluator(
             str(self.project.evaluator),
             self.project.suffix,
-            _seconds(seconds) or float(self.config.evaluator.timeout),
+            _seconds(seconds) or _seconds(float(self.config.evaluator.timeout)) or NO_TIMEOUT,
             WallLimits(memory_mb=as_integer(memory_mb, "memory_mb", 1)),
             as_integer(parallel, "parallel", 0) or cores,
             has_wall(unsafe=unsafe),
+            _paths(readable),
         )
         self.began = evaluate_start(self.project, self.evaluator)
         names = _names(objectives) or metrics.default_objectives(self.began.metrics)
@@ -257,6 +263,14 @@ def _names(text: str | None) -> tuple[str, ...]:
     if not all(names) or len(set(names)) < len(names):
         raise InputError(f"objectives must be different names, NAME,…, not {text!r}")
     return names
+
+
+def _paths(text: str | None) -> tuple[str, ...]:
+    """Read PATH,…: the paths, absolute."""
+    paths = [Path(path.strip()).absolute() for path in text.split(",")] if text else []
+    if missing := [path for path in paths if not path.exists()]:
+        raise InputError(f"readable names {missing[0]}, which is not there")
+    return tuple(map(str, paths))
 
 
 def _seconds(seconds: float) -> float:
