@@ -165,6 +165,39 @@ def test_an_answer_that_raises_in_a_batch_costs_itself_alone(source):
     ]
 
 
+@pytest.mark.parametrize("said", ["['wrong'] * len(answers)", "[]", "1 / 0"])
+def test_booleans_of_numpy_are_booleans(said, tmp_path):
+    file = tmp_path / "wild.py"
+    file.write_text(
+        f"import numpy\n{TASK}    def solved(self, vector):\n        return numpy.all(numpy.asarray(vector) >= 0.3)\n"
+        f"    def feedback_all(self, problems, answers, vectors):\n        return {said}\n"
+    )
+    scorer = TaskSource(str(file), {}, "test", None, {}).load()
+    (result,) = scorer.score([ScoringRequest(0, "w1", "own", write(["aaa", "a"]), 2)])
+    solving, wrong = result.answers
+    assert (solving.solved, wrong.solved) == (True, False)
+    assert (solving.failure, wrong.failure) == (None, None)
+    assert (solving.feedback, wrong.feedback) == ("", "wrong" if "wrong" in said else "")
+
+
+def test_half_of_a_surrogate_pair_is_stored(source):
+    (result,) = source.load().score([ScoringRequest(0, "w1", "length=1", "a\ud83d", 0)])
+    result.answers[0].answer.encode()
+
+
+def test_a_worker_that_is_replaced_late_ends_nothing(source):
+    pool = ScoringPool(source, 2, 1.0)
+    try:
+        texts = [write([answer, "x"]) for answer in ("die", "a", "die", "b")]
+        done = []
+        for result in pool.score(ScoringRequest(n, "w1", "length=1", text, 2) for n, text in enumerate(texts)):
+            done.append(result.number)
+            time.sleep(1.3)  # past the deadline of what was sent
+        assert sorted(done) == [0, 1, 2, 3]
+    finally:
+        pool.close()
+
+
 def test_a_parser_that_raises_costs_the_generation(source):
     (result,) = source.load().score([ScoringRequest(0, "w0", "length=1", "unparsable", 2)])
     assert (result.answers, result.failure) == ((), "RuntimeError: no parse")

@@ -1,6 +1,7 @@
 """Answers that a task starts from, and answers that are changes to their parent."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from vpo.search.config import SearchConfig
 from vpo.search.log import CANDIDATES, GENERATIONS
 from vpo.search.result import read_result
 from vpo.search.run import search_into
+from vpo.util.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
 
@@ -116,3 +118,20 @@ def test_a_search_with_starts_is_resumed_from_any_line(config, kept, tmp_path):
         key = lambda row: (row["case"], row["number"])  # noqa: E731
         assert sorted(rows(cut, name), key=key) == sorted(rows(tmp_path / "whole", name), key=key)
     assert read_result(cut).solved == whole.solved
+
+
+def test_a_log_of_a_task_that_had_no_starts_is_continued(config, tmp_path):
+    file = tmp_path / "grow.py"
+    file.write_text(TASK.replace("return {", "return [] and {"))
+    search_into(tmp_path / "s", replace(config, iterations=2))
+    file.write_text(TASK)
+    again = search_into(tmp_path / "s", replace(config, iterations=4))
+    assert again.spent["iterations"].max() == 4
+    assert not [row for row in rows(tmp_path / "s", CANDIDATES) if row["operator"] == "start"]
+
+
+def test_what_may_be_a_change_is_not_continued(config, tmp_path):
+    with pytest.raises(
+        InputError, match="operator branch continues the text of an answer, and one of task grow may be"
+    ):
+        search_into(tmp_path / "s", replace(config, operators={"branch": 1.0}))

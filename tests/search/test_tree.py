@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -108,6 +109,33 @@ def test_prefixes_that_can_reach_no_better_answer_are_left_out(monkeypatch):
     solved = new_tree()
     tell(solved, candidate(0, "5 * 10"))
     assert {move.operator for move in solved.ask(20, Random(0))} == {"fresh"}
+
+
+def test_values_below_0_are_compared(monkeypatch):
+    monkeypatch.setattr(tree_module, "GOAL_SHARE", 1.0)
+    monkeypatch.setattr(TASK.__class__, "score_partial", lambda *_: None)
+    tree = new_tree()
+    low, high = candidate(0, "3 + 5"), candidate(1, "10 - 3")
+    tell(tree, replace(low, value=-5.0), replace(high, value=-0.1))
+    chosen = Counter(
+        move.parent.number for move in (tree.ask(1, Random(seed))[0] for seed in range(100)) if move.parent
+    )
+    assert chosen[1] == sum(chosen.values()) > 50
+
+
+def test_the_tasks_own_goal_leaves_out_only_what_scores_nothing(monkeypatch):
+    """An answer may solve a problem without having the best value."""
+    monkeypatch.setattr(tree_module, "GOAL_SHARE", 1.0)
+    monkeypatch.setattr(TASK.__class__, "score_partial", lambda *_: (1.0, 1.0, 0.5, 0.0))
+    tree = Tree(task=TASK, problem=SearchProblem(NUMBERS, goals_of(TASK)[0]), operators=BRANCH)
+    tell(tree, replace(candidate(0, "5 * 10"), value=0.9))
+    assert all(move.parent for move in tree.ask(20, Random(0)))
+
+
+def test_a_long_answer_has_a_limited_number_of_steps():
+    tree = new_tree()
+    tell(tree, Candidate(0, 0, "fresh", None, 1, "1+" * 4000, (0.0,) * 4, 0.0, False))
+    assert len(tree.prefixes) == 1 + tree_module.MOST_STEPS
 
 
 def test_without_partial_scores_no_prefix_is_left_out(monkeypatch):

@@ -9,7 +9,8 @@
 =======================  ===========================================================================================
 
 A case is a problem with one goal. The generations of an iteration are written together, before any is scored, and the
-candidates of a generation as soon as it is scored. So no completion is requested twice and no answer scored twice.
+candidates of a generation as soon as it is scored, or the batch that it is scored in. So no completion is requested
+twice, and no answer scored twice but those of such a batch.
 """
 
 import json

@@ -96,7 +96,8 @@ class Search:
         """
         generations, self._scored = self.log.read()
         logged = group_by(generations, lambda row: row["iteration"])
-        self._take(logged.get(START_ITERATION) or self._begin())
+        # A log that has generations and no starts is of a task that had none.
+        self._take(logged.get(START_ITERATION) or ([] if generations else self._begin()))
         for iteration in range(self.config.iterations):
             rows = logged.get(iteration) or self._generate(iteration)
             if not rows:

@@ -45,7 +45,8 @@ def search_into(folder: Path, config: SearchConfig, progress: Progress | None = 
 def _search(setup: SearchSetup, log: Log, progress: Progress) -> None:
     config = setup.config
     problems = list({each.problem.id: each.problem for each in setup.problems}.values())
-    processes = 0 if setup.task.keeps_limits else config.processes
+    # A reward function of the user's has no limit but that of a process that scores.
+    processes = 0 if setup.task.keeps_limits and not config.rewards else config.processes
     pool = ScoringPool(setup.source, processes, config.limit, problems)
     try:
         generator = setup.new_generator()

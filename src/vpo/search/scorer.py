@@ -163,12 +163,7 @@ class GoalScorer:
             )
         forms = [self.task.normal_form(each.text) for each, _ in scored]
         wrong = [index for index in range(len(scored)) if solved[index] is False]
-        said = self.task.feedback_all(
-            [scored[index][0].problem for index in wrong],
-            [scored[index][0].text for index in wrong],
-            [scored[index][1] for index in wrong],
-        )
-        feedback = dict(zip(wrong, said, strict=True))
+        feedback = dict(zip(wrong, self._feedback([scored[index] for index in wrong]), strict=True))
         return [
             UNKNOWN
             if (is_solved := solved[index]) is None
@@ -182,6 +177,16 @@ class GoalScorer:
             )
             for index, (each, vector) in enumerate(scored)
         ]
+
+    def _feedback(self, scored: Sequence[tuple["_Answer", Vector]]) -> list[str]:
+        """What the answers got wrong; nothing where the task cannot say it."""
+        answers, vectors = [each for each, _ in scored], [vector for _, vector in scored]
+        problems, texts = [each.problem for each in answers], [each.text for each in answers]
+        try:
+            said = list(map(str, self.task.feedback_all(problems, texts, vectors)))
+        except (Exception, SystemExit):
+            said = []
+        return said if len(said) == len(scored) else [""] * len(scored)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ scored in this process, without a limit: for tasks whose scoring is known to be 
 
 A worker sends whether its task scores `in_batches` once it is loaded. It then receives lists of `ScoringRequest` and
 sends a `ScoredGeneration` for each request, in order: of a task that scores in batches, once the whole list is scored.
-Where such a batch hangs or kills its worker, its generations are scored again, each alone, so that only those fail
-that are to blame.
+Where such a batch kills its worker, or takes longer than four generations may, its generations are scored again, each
+alone, so that only those fail that are to blame.
 """
 
 import multiprocessing
@@ -27,6 +27,7 @@ from vpo.util.jobs import watch_parent
 
 LOADING_SECONDS = 60.0  # for a worker to load the task
 CHUNK = 32  # generations sent to a worker at a time
+BATCH_LIMITS = 4  # a batch may take so many times the limit of a generation, before each is scored alone
 
 
 def check_limits(processes: int, limit: float) -> None:
@@ -163,7 +164,7 @@ class _Worker:
 
     def _begin(self) -> None:
         """Set the deadline of the next message: a batch comes as a whole."""
-        self.deadline = time.monotonic() + self.limit * (len(self.pending) if self.in_batches else 1)
+        self.deadline = time.monotonic() + self.limit * (min(len(self.pending), BATCH_LIMITS) if self.in_batches else 1)
 
     def is_overdue(self) -> bool:
         return bool(self.pending) and time.monotonic() >= self.deadline and not self.pipe.poll()

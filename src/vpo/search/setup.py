@@ -121,7 +121,7 @@ def prepare(config: SearchConfig) -> SearchSetup:
         "conditions": list(config.conditions),
         "functions": list(config.rewards),
     }
-    unsupported = {**_unsupported_by(model.task), **GENERATORS[config.generator].unsupported}
+    unsupported = {**GENERATORS[config.generator].unsupported, **_unsupported_by(model.task)}
     if config.strategy == "tree":
         operators = tree_operators(config.operators, unsupported)
     else:

@@ -143,8 +143,8 @@ class Tree(Strategy):
 
     def _choose(self, asked: Mapping[int, int], random: Random) -> int:
         """The index of the prefix to continue; 0 where no other can lead to a better answer."""
-        best_n, most_n = self._values(random)
-        open_n = most_n > best_n.max() + 1e-9
+        best_n, most_n, least = self._values(random)
+        open_n = most_n > least + 1e-9
         open_n[0] = False
         if not open_n.any():
             return 0
@@ -155,11 +155,15 @@ class Tree(Strategy):
         values_n[~open_n] = -math.inf
         return int(random.choice(np.flatnonzero(values_n >= values_n.max() - 1e-9).tolist()))
 
-    def _values(self, random: Random) -> tuple[Floats, Floats]:
-        """The best value of each prefix so far, and the most that it can reach, under the goal or random weights."""
+    def _values(self, random: Random) -> tuple[Floats, Floats, float]:
+        """The best value of each prefix so far, the most that it can reach, and what that must exceed.
+
+        Under the goal's weights or random ones. An answer may reach the task's own goal without being the best.
+        """
         if not self.scored or random.random() < GOAL_SHARE:
             best_n = np.asarray([each.best for each in self.prefixes])
-            return best_n, np.asarray([each.most_value for each in self.prefixes])
+            most_n = np.asarray([each.most_value for each in self.prefixes])
+            return best_n, most_n, min(0.0, best_n.max()) if self.problem.goal.is_own else float(best_n.max())
         indices, vectors = zip(*self.scored, strict=True)
         weights_D = np.asarray([random.expovariate(1.0) for _ in vectors[0]])
         weights_D /= weights_D.sum()
@@ -167,4 +171,4 @@ class Tree(Strategy):
         np.maximum.at(best_n, np.asarray(indices), np.asarray(vectors) @ weights_D)
         unknown = (math.inf,) * len(weights_D)
         most_nD = np.asarray([unknown if each.most is None else each.most for each in self.prefixes])
-        return best_n, most_nD @ weights_D
+        return best_n, most_nD @ weights_D, float(best_n.max())
