@@ -38,3 +38,12 @@ def fenced(body):
 
 def change(old, new):
     return f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE"
+
+
+def scores(task, *answers):
+    (problem,) = task.problems()
+    return task.score_all([problem] * len(answers), list(answers))
+
+
+def resolved(task, answer, parent=None):
+    return task.resolve(task.problems()[0], answer, parent)
