@@ -13,15 +13,18 @@ from vpo.cli.doctor import PACKAGES
 from vpo.cli.main import main
 from vpo.sandbox import ISOLATIONS, unavailable_reason
 from vpo.sandbox.inside import landlock
+from vpo.sandbox.wall import wall_problem
 from vpo.training.config import TRACKERS
 
 
 @pytest.fixture(autouse=True)
 def forget_the_sandboxes():
     """Look at the sandboxes again, before and after."""
-    unavailable_reason.cache_clear()
+    for each in (unavailable_reason, wall_problem):
+        each.cache_clear()
     yield
-    unavailable_reason.cache_clear()
+    for each in (unavailable_reason, wall_problem):
+        each.cache_clear()
 
 
 def findings(capsys):
@@ -81,6 +84,7 @@ def test_isolation_is_there_where_a_program_ran_in_it(capsys):
 def test_what_is_missing_is_named_with_its_remedy(capsys, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     _, seen = findings(capsys)
+    assert (seen["evaluators"]["there"], seen["evaluators"]["detail"]) == (False, "bwrap is not installed")
     assert not seen["bubblewrap"]["there"]
     assert seen["bubblewrap"]["detail"] == "bwrap is not installed"
     assert "apt-get install bubblewrap" in seen["bubblewrap"]["remedy"]

@@ -29,7 +29,7 @@ PACKAGES = {
         "regex": "rewards by a pattern, within a time limit",
         "openai": "an LLM judge, and `--endpoint`",
     },
-    "search": {"openevolve": "`vpo search --strategy openevolve`"},
+    "search": {"openevolve": "`vpo search --evaluator`, and `--strategy openevolve`"},
     "serve": {"fastapi": "`vpo serve`"},  # one of those that the extra `serving` of transformers installs
     "verl": {"verl": "`--engine verl`; in an environment of its own, since it needs an older transformers"},
     "": {
@@ -43,10 +43,10 @@ PACKAGES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A sandbox, a device or a package, and whether it can be used.
+    """A sandbox, the wall around evaluators, a device or a package, and whether it can be used.
 
     Attributes:
-        area: "sandbox", "device" or "package".
+        area: "sandbox", "wall", "device" or "package".
         name: of the thing.
         there: whether it can be used.
         detail: its version, what it lacks, or what it is for.
@@ -62,7 +62,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Check the sandboxes, the device and the packages; a program is run in each sandbox."""
-    return [*_isolations(), _device(), *_packages()]
+    return [*_isolations(), _wall(), _device(), *_packages()]
 
 
 def can_sandbox(findings: list[Finding]) -> bool:
@@ -81,6 +81,15 @@ def _isolations() -> list[Finding]:
         else:
             findings.append(Finding("sandbox", name, True, "a program ran in it"))
     return findings
+
+
+def _wall() -> Finding:
+    from vpo.sandbox import ISOLATIONS
+    from vpo.sandbox.wall import wall_problem
+
+    problem = wall_problem()
+    detail = problem or "a process ran behind it, in bubblewrap"
+    return Finding("wall", "evaluators", not problem, detail, ISOLATIONS["bubblewrap"].install)
 
 
 def _device() -> Finding:
