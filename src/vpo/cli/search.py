@@ -250,11 +250,13 @@ def _shares(text: str) -> dict[str, float]:
 
 
 def _text(page: dict[str, Any]) -> str:
-    """The tables after the first: solved by iterations, and what each solves that the others do not."""
+    """The tables without intervals: solved by iterations, what each solves that the others do not, and the cost."""
     from vpo.util.text import aligned
 
     lines = [page["summary"]]
-    for table in page["tables"][1:]:
+    for table in page["tables"]:
+        if any(isinstance(cell, dict) for row in table["rows"] for cell in row):
+            continue
         cells = [
             ["–" if cell is None else f"{cell:,}" if isinstance(cell, int | float) else str(cell) for cell in row]
             for row in table["rows"]

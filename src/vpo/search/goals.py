@@ -114,11 +114,12 @@ class WeightingGoal(Goal):
 class TaskGoal(WeightingGoal):
     """The task's own goal: its target weighting, and its own definition of solved."""
 
+    name = "own"
     is_own: ClassVar[bool] = True
 
     def __init__(self, task: Task[Any]) -> None:
         """The goal of a task."""
-        self.name, self.task, self.target = "own", task, task.target
+        self.task, self.target = task, task.target
 
     def solved(self, problem: Any, answer: str, vector: Sequence[float], value: float) -> bool | None:
         """As the task defines it."""

@@ -1,10 +1,10 @@
-// The card of the chosen candidate: its scores, what was wrong with it, its answer, and what differs from its parents.
+// The card of the chosen candidate: its scores, the feedback on it, its answer, and what differs from its parents.
 let view = "changes"; // or "answer", as the reader chose last
 
 function candidateCard(choose) {
   const { members } = family(), member = members.get(chosen.number);
   const parts = [heading(member), relativesOf(member, choose), scoresOf(member, members.get(member.parent))];
-  for (const [title, text] of [["not scored", member.failure], ["what was wrong", member.feedback]])
+  for (const [title, text] of [["not scored", member.failure], ["feedback", member.feedback]])
     if (text) parts.push(element("h4", {}, title), element("pre", { tabindex: 0 }, text));
   return [element("div", { class: "panel" }, ...parts, ...answerOf(member, members))];
 }
