@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from vpo.models.locate import locate
-from vpo.models.prompt_format import MAX_TOKENS, PromptFormat
+from vpo.models.prompt_format import PromptFormat
 from vpo.tasks.forms import FORMS
 from vpo.util.errors import InputError
 
@@ -51,7 +51,7 @@ def test_explicit_settings_override_those_of_training():
 
 def test_a_model_of_which_nothing_is_known_has_the_defaults(tmp_path):
     model = locate(str(tmp_path), "maze", {}).resolve()
-    assert (model.answers, model.max_tokens) == (1, MAX_TOKENS)
+    assert (model.answers, model.max_tokens) == (1, 256)
     assert model.format == PromptFormat(task="maze")
 
 

@@ -71,14 +71,15 @@ def run(options: argparse.Namespace) -> int:
 
     from vpo.engines.verl.compatibility import ROLLOUT, required_settings
     from vpo.engines.verl.export import TEST, TRAIN, write_export
-    from vpo.models.prompt_format import MAX_TOKENS
+    from vpo.tasks import get
     from vpo.training.verl_overrides import hydra
 
     name, test = needed_task(options), options.test_split
     config = TrainConfig(task=_resolved(name), **given_fields(options, TrainConfig))
     export = _export(options, config)
     method, folder = export.method, Path(options.out).absolute()
-    longest = (config.max_tokens or MAX_TOKENS) * method.answers
+    needed = get(export.task, **export.task_settings).answer_tokens
+    longest = (config.max_tokens or needed) * method.answers
     verl = {
         "data.train_files": str(folder / TRAIN),
         "data.val_files": str(folder / (TEST if test else TRAIN)),

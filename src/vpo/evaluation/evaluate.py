@@ -22,7 +22,6 @@ from vpo.models.forced_tags import ForcedTags, check_thinking
 from vpo.models.generate import Completion, Sampling, complete_batches
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
-from vpo.models.prompt_format import MAX_TOKENS
 from vpo.models.remote import (
     CONCURRENT,
     GENERATORS,
@@ -63,7 +62,7 @@ class EvalConfig:
     pool: int = setting(30, "answers sampled for each problem, a multiple of M")
     target: dict[str, float] | None = None  # w*, objective → weight
     max_tokens: int | None = setting(
-        None, "token budget of an answer", shown=f"as the model was trained; else {MAX_TOKENS}"
+        None, "token budget of an answer", shown="as the model was trained; else as the task needs"
     )
     prefill: bool | None = setting(
         None,

@@ -8,7 +8,7 @@ from typing import Any
 from vpo.core.checks import as_integer
 from vpo.models.forced_tags import ForcedTags, check_budget, tags_of
 from vpo.models.model_files import check_model_files
-from vpo.models.prompt_format import FILE, MAX_TOKENS, PromptFormat, format_of
+from vpo.models.prompt_format import FILE, PromptFormat, format_of
 from vpo.models.run_folder import RunFolder, is_run
 from vpo.tasks import Message, Task, find, get
 from vpo.tasks.forms import ONE_SHOT, TAGS
@@ -41,9 +41,9 @@ class LocatedModel:
         """Make the task, and choose the numbers of a prompt: what is None is as the model was trained."""
         answers = as_integer(self.format.answers if answers is None else answers, "answers", 1)
         self.format.check_answers(answers)
-        if max_tokens is None:
-            max_tokens = self.format.max_tokens or MAX_TOKENS
         task = get(self.task, **self.settings)
+        if max_tokens is None:
+            max_tokens = self.format.max_tokens or task.answer_tokens
         prefill = self.format.prefill if prefill is None else prefill
         if prefill:
             tags_of(task, answers)  # refuses answers without tags

@@ -11,7 +11,6 @@ from vpo.util.type_checks import matches_type, type_name
 
 FILE = "vpo.json"
 FORMER_NAMES = {"tokens_per_answer": "max_tokens"}  # in vpo.json
-MAX_TOKENS = 256  # of an answer, where nothing is known of a model
 
 
 @dataclass(frozen=True, kw_only=True)

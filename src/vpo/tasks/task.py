@@ -64,6 +64,7 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         wraps_single: whether a single answer is requested in `<answer>` tags. False where the task has a form of its
             own, which `single` asks for, unless the question does.
         single: how a prompt asks for a single answer in the task's own form.
+        answer_tokens: token budget of an answer, for a model that was not trained with another.
         files: settings that are files or folders.
         validation: the split of problems to choose settings and checkpoints on; None where there is none.
         form: of several answers; ``get(task, format=NAME)`` chooses another.
@@ -78,6 +79,7 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
     example: ClassVar[Example | None] = None
     wraps_single: ClassVar[bool] = True
     single: ClassVar[str] = ""
+    answer_tokens: int = 256
     files: ClassVar[tuple[str, ...]] = ("data",)
     validation: ClassVar[str | None] = None
     form: Form = TAGS

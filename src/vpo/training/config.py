@@ -77,7 +77,7 @@ class TrainConfig:
     max_tokens: int | None = setting(
         None,
         "token budget of an answer; a completion of m answers has m times as many",
-        shown="as the model was trained; else 256",
+        shown="as the model was trained; else as the task needs",
         least=1,
     )
     prefill: bool | None = setting(

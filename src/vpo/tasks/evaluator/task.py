@@ -116,6 +116,7 @@ class EvaluatorTask(Task[EvaluatorProblem]):
         self.objectives = tuple(Objective(name, "a metric of the evaluator") for name in names)  # type: ignore[misc]  # per instance
         self.weights = metrics.weights_of(names)  # type: ignore[misc]  # per instance
         self.unbounded = not self.scales.keys() >= set(names)  # type: ignore[misc]  # per instance
+        self.answer_tokens = max(1024, len(self.project.program))  # a rewrite may be some times as long
         self._evaluated: dict[str, Evaluation] = {}  # by program, of the last call
 
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[EvaluatorProblem]:

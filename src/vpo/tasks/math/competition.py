@@ -78,6 +78,7 @@ class CompetitionTask(Task[CompetitionProblem]):
         Objective("brevity", "a right answer that is no longer than the gold solution"),
     )
     wraps_single: ClassVar[bool] = False
+    answer_tokens: int = 512
     single: ClassVar[str] = r"Put the final answer into one \boxed{}."
     form: Form = ONE_SHOT
     example: ClassVar[Example | None] = SUM

@@ -73,6 +73,7 @@ class Gsm8kTask(Task[Gsm8kProblem]):
     )
     wraps_single: ClassVar[bool] = False
     single: ClassVar[str] = "End with a line that has #### and the final number, such as:\n#### 12"
+    answer_tokens: int = 512  # some models append a program to their solution
     form: Form = ONE_SHOT
     example: ClassVar[Example | None] = PENS
     weights: ClassVar[Vector] = (1 / 2, 1 / 6, 1 / 6, 1 / 6)
