@@ -17,6 +17,7 @@ from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.engines.trl import grpo_config, reward_function, task_dataset
 from vpo.methods import METHODS, get
 from vpo.util.errors import InputError
+from vpo.util.processes import end, leave
 
 G, LONGEST = 4, 12
 SPLIT, WHOLE = 3, 4  # groups over two processes: of three the second is split
@@ -124,3 +125,5 @@ if __name__ == "__main__":
     results = {str(case): scored(case, model, folder, 2) for case in CASES}
     results["failure"] = failure(model, folder)
     (folder / f"{os.environ['RANK']}.json").write_text(json.dumps(results))
+    leave()
+    end(0)
