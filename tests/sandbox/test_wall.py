@@ -169,6 +169,13 @@ def test_without_control_groups_a_fork_bomb_starves_nobody(monkeypatch):
     assert time.monotonic() - began < 20
 
 
+def test_a_process_that_has_ended_has_no_family_and_no_memory():
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    assert list(wall._family(process.pid, 9)) == [process.pid]
+    assert wall._memory(process.pid) == (0, 0)
+
+
 def test_neighbours_live_on():
     waits = "import time; time.sleep(1); print('fine', flush=True)"
     with WalledProcess([sys.executable, "-c", waits], [], LIMITS) as other:

@@ -250,14 +250,22 @@ def _family(pid: int, most: int) -> Iterator[int]:
         process = waiting.pop()
         most -= 1
         yield process
-        for task in Path(f"/proc/{process}/task").glob("*"):
+        for task in _tasks(process):
             with suppress(OSError):  # it has ended
                 waiting += map(int, (task / "children").read_text().split())
 
 
+def _tasks(pid: int) -> list[Path]:
+    """The folders of a process's threads; none once it has ended."""
+    try:
+        return [Path(f"/proc/{pid}/task/{name}") for name in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+
+
 def _memory(pid: int) -> tuple[int, int]:
     """Bytes of memory of a process that are no file's: its own, and shared; by any thread, since one may have ended."""
-    for task in Path(f"/proc/{pid}/task").glob("*"):
+    for task in _tasks(pid):
         with suppress(OSError, ValueError):  # it has ended
             fields = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
             if "RssAnon" in fields:
