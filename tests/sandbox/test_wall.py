@@ -172,6 +172,7 @@ def test_without_control_groups_a_fork_bomb_starves_nobody(monkeypatch):
 def test_a_process_that_has_ended_has_no_family_and_no_memory():
     with subprocess.Popen(["true"]) as process:
         process.wait()
+    assert wall._tasks(process.pid) == []
     assert list(wall._family(process.pid, 9)) == [process.pid]
     assert wall._memory(process.pid) == (0, 0)
 
