@@ -91,15 +91,15 @@ def marks(results: Sequence[SearchResult]) -> list[int]:
 
 
 def search_tables(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
-    """Solved by iterations, as shares and as counts, and by one search alone, if any is; the best value; the cost."""
-    names, shown = [each.name for each in results], marks(results)
-    head = ["search", *map(str, shown)]
+    """Solved by iterations, as shares and as counts; the best value; solved by one search alone; budgets spent."""
+    shown = marks(results)
+    names = [each.name for each in results]
     shares = [each.curve("iterations", shown) for each in results]
     counts = [[_mean((each.solved_at["iterations"] <= mark).sum(), each) for mark in shown] for each in results]
-    solved: list[dict[str, Any]] = [
+    return [
         {
             "title": f"Share solved within so many iterations, over {len(set(results[0].problems))} problems",
-            "head": head,
+            "head": ["search", *map(str, shown)],
             "rows": [
                 [name, *({**asdict(value), "certain": False} for value in row)]
                 for name, row in zip(names, shares, strict=True)
@@ -107,21 +107,18 @@ def search_tables(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
         },
         {
             "title": f"Solved within so many iterations, of {len(results[0].distinct)}",
-            "head": head,
+            "head": ["search", *map(str, shown)],
             "rows": [[name, *row] for name, row in zip(names, counts, strict=True)],
+        },
+        {
+            "title": "Best value within so many iterations, averaged",
+            "head": ["search", *map(str, shown)],
+            "rows": [[each.name, *_best_row(results, run, shown)] for run, each in enumerate(results)],
         },
         {
             "title": "Solved by the search in the row and never by the one in the column",
             "head": ["search", *names],
             "rows": [[name, *map(_plain, row)] for name, row in zip(names, only_solved(results), strict=True)],
-        },
-    ]
-    return [
-        *(solved if any(each.solved for each in results) else []),
-        {
-            "title": "Best value within so many iterations, averaged",
-            "head": head,
-            "rows": [[each.name, *_best_row(results, run, shown)] for run, each in enumerate(results)],
         },
         {
             "title": "Spent",
