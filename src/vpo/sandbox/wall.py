@@ -100,24 +100,25 @@ class WalledProcess:
             **{"LANG": "C.UTF-8", "HOME": folder, "TMPDIR": "/tmp" if self.walled else folder},
             **{"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
         }
-        self._cleanup = ExitStack()
         words, filters = list(self.command), None
-        if self.walled:
-            tasks = TASKS * self.limits.processes
-            group = self._cleanup.enter_context(control_group(tasks))
-            filters = self._cleanup.enter_context(_filter_file())
-            walled = walled_command(limited(words, tasks, group), self.readable, self.limits, environment, filters)
-            words = joining(walled, group)
-        self.process = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            cwd="/" if self.walled else folder,
-            start_new_session=True,
-            pass_fds=() if filters is None else (filters,),
-        )
+        with ExitStack() as cleanup:
+            if self.walled:
+                tasks = TASKS * self.limits.processes
+                group = cleanup.enter_context(control_group(tasks))
+                filters = cleanup.enter_context(_filter_file())
+                walled = walled_command(limited(words, tasks, group), self.readable, self.limits, environment, filters)
+                words = joining(walled, group)
+            self.process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment,
+                cwd="/" if self.walled else folder,
+                start_new_session=True,
+                pass_fds=() if filters is None else (filters,),
+            )
+            self._cleanup = cleanup.pop_all()  # where it did not start, nothing is left
         return self
 
     def __exit__(self, *error: object) -> None:
