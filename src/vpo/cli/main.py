@@ -1,12 +1,13 @@
 """The command line: finds the command, runs it, turns wrong input into one line and exit code 2."""
 
 import argparse
+import difflib
 import io
 import os
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 from vpo import __version__
 from vpo.cli import (
@@ -110,11 +111,32 @@ def _formatted(
 
 
 class Parser(argparse.ArgumentParser):
-    """Takes options by their whole names: an abbreviation would be a second name."""
+    """Takes options by their whole names: an abbreviation would be a second name. Errors are one line, with a hint."""
 
     def __init__(self, **settings: Any) -> None:
         """As `argparse.ArgumentParser`."""
         super().__init__(**settings, allow_abbrev=False, formatter_class=HelpFormatter)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As `argparse.ArgumentParser`, but nothing may be left over: each command refuses what it does not know."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"argument {unknown[0]!r} is not known{_similar(unknown[0], self._option_string_actions)}")
+        return options, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """End with the message alone: the usage of a command may fill the screen."""
+        self.exit(2, f"{self.prog}: error: {message} (see `{self.prog} --help`)\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, f"{value!r} is not known{_similar(value, action.choices)}")
+
+
+def _similar(name: str, known: Iterable[str]) -> str:
+    """A hint where a known name is similar."""
+    similar = difflib.get_close_matches(name.partition("=")[0], list(known), n=1)
+    return f": did you mean {similar[0]!r}?" if similar else ""
 
 
 def parser() -> argparse.ArgumentParser:
