@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from vpo.cli.main import main
+from vpo.evaluation.eval_folder import POOL, write_facts
+from vpo.evaluation.pools import write_pool
 
 GOOD = {"problem": "p", "generation": 0, "position": 1, "scores": {"gold": 0.5, "lava": 0.1}, "solved": True}
 
@@ -78,6 +80,7 @@ def test_a_reward_without_trade_offs_has_the_verdict_no(pool, tmp_path, capsys):
             ["measure", "POOL", "--target", "silver=1"],
             "target names 'silver', and the objectives of problem 'p0' are gold, lava",
         ),
+        (["measure", "."], ". has no evaluation: make one with `vpo eval .`"),
         (["diagnose", "POOL", "--target", "gold=-1"], "weights of 0 or more, not 'gold=-1'"),
     ],
 )
@@ -90,6 +93,15 @@ def test_bad_input_is_one_line_and_exit_code_2(pool, capsys, arguments, message)
     assert message in captured.err
 
 
+def test_measure_takes_the_folder_of_an_evaluation(pool, tmp_path, capsys):
+    write_pool(tmp_path / POOL, [json.loads(line) for line in Path(pool).read_text().splitlines()])
+    write_facts(tmp_path, {"task": "maze", "task_settings": {}, "split": "test", "problems": 4, "target": None})
+    assert main(["measure", str(tmp_path), "--json"]) == 0
+    by_folder = json.loads(capsys.readouterr().out)
+    assert main(["measure", pool, "--json"]) == 0
+    assert by_folder["measures"] == json.loads(capsys.readouterr().out)["measures"]
+
+
 def test_a_bad_line_is_named(tmp_path, capsys):
     path = tmp_path / "pool.jsonl"
     path.write_text(json.dumps(GOOD) + "\n" + json.dumps({**GOOD, "position": 2, "scores": {"gold": None}}) + "\n")
@@ -98,11 +110,20 @@ def test_a_bad_line_is_named(tmp_path, capsys):
 
 
 def test_bad_options_exit_with_2(pool, capsys):
-    for arguments in (["measure"], ["measure", pool, "--k", "x"], ["mesure", pool]):
+    for arguments, message in (
+        (["measure"], "vpo measure: error: the following arguments are required: POOL"),
+        (["measure", pool, "--k", "x"], "vpo measure: error: argument --k: must be integers such as 1,3,10, not 'x'"),
+        (["mesure", pool], "vpo: error: argument COMMAND: 'mesure' is not known: did you mean 'measure'?"),
+        (["measure", pool, "--traget", "a=1"], "argument '--traget' is not known: did you mean '--target'?"),
+        (["tasks", "show", "maze", "--answer=3"], "argument '--answer=3' is not known: did you mean '--answers'?"),
+    ):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
         assert stop.value.code == 2
-    assert "must be integers such as 1,3,10, not 'x'" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
+        assert "--help`)" in error
 
 
 def run(*arguments, **more):

@@ -6,6 +6,8 @@ from vpo.cli.arguments import POOLS, Commands, add_examples, add_json, add_k, ad
 from vpo.cli.output import as_json, plain
 from vpo.cli.ratings import RATINGS, add_ratings, ranges_text, read_pools
 
+POOL = "pool file, a run, or a folder that vpo eval wrote; with --group-by a file of ratings"
+
 
 def add(commands: Commands) -> None:
     """Add `vpo measure`."""
@@ -17,7 +19,7 @@ def add(commands: Commands) -> None:
         "paired over the problems they share.",
         epilog=f"{POOLS} {RATINGS}",
     )
-    measure.add_argument("pools", nargs="+", metavar="POOL", help="pool file, or with --group-by a file of ratings")
+    measure.add_argument("pools", nargs="+", metavar="POOL", help=POOL)
     add_k(measure)
     add_target(measure, "the target that the pools state; else equal weights")
     add_ratings(measure)
@@ -25,6 +27,7 @@ def add(commands: Commands) -> None:
     add_examples(
         measure,
         "vpo measure pool.jsonl",
+        "vpo measure runs/maze-vpo",
         "vpo measure base.parquet trained.parquet --k 1,3,10 --target gold=1,diamond=3",
     )
     measure.set_defaults(run=run)

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vpo.cli.fields import Options, names
@@ -35,7 +36,6 @@ def read_pools(
     options: argparse.Namespace, paths: Sequence[str], instead: str
 ) -> "tuple[Sequence[Pool], Ranges | None]":
     """The pools, and the ranges that ratings were scaled by; `instead` says how to leave out objectives of a pool."""
-    from vpo.evaluation.pools import read_pool
     from vpo.evaluation.ratings import read_ratings
 
     if options.group_by is not None:
@@ -43,7 +43,15 @@ def read_pools(
         return ratings.pools, ratings.ranges
     if options.objectives is not None:
         raise InputError(f"objectives needs --group-by; to leave out objectives of a pool, use {instead}")
-    return [read_pool(path) for path in paths], None
+    return [read_pool_of(path) for path in paths], None
+
+
+def read_pool_of(path: str) -> "Pool":
+    """The pool of an evaluation's folder, or in a file."""
+    from vpo.evaluation.eval_folder import read_evaluation
+    from vpo.evaluation.pools import read_pool
+
+    return read_evaluation(path).pool if Path(path).is_dir() else read_pool(path)
 
 
 def ranges_text(ranges: Ranges | None, where: str) -> list[str]:
