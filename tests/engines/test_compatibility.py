@@ -92,7 +92,7 @@ def test_a_batch_that_is_not_of_whole_groups_is_refused(tmp_path):
             lambda: reward_function(None, "grpo", score=lambda answer: {"a": 1.0}, objectives=["b"])(
                 ["p"], ["<answer>x</answer>"]
             ),
-            "score must return a finite number for 'b', not None, of 'x'",
+            "score must return one number for each of b, not {'a': 1.0}",
         ),
         (
             lambda: reward_function(None, "grpo", score=lambda answer: [np.nan], objectives=["b"])(
@@ -113,8 +113,14 @@ def test_a_batch_that_is_not_of_whole_groups_is_refused(tmp_path):
             lambda: reward_function(score=lambda answer: [1.0], objectives=["a", "b"])(
                 ["p"], ["<answer_1>R</answer_1>"]
             ),
-            "score must return 2 numbers, and returned 1",
+            r"score must return one number for each of a, b, not \[1.0\]",
         ),
+        (
+            lambda: reward_function(score=lambda answer: "ok", objectives=["a", "b"])(["p"], ["<answer_1></answer_1>"]),
+            "score must return one number for each of a, b, not 'ok'",
+        ),
+        (lambda: reward_function(score=letters, objectives="abc"), "objectives must be a list of names, not 'abc'"),
+        (lambda: reward_function(score=letters, objectives=["a", "a"]), "objectives must be different names, not a, a"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

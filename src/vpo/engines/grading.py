@@ -226,11 +226,12 @@ class FunctionGrader(Grader):
     def _vector(self, scores: Any, answer: str) -> Floats:
         """A number for each objective, refusing fewer, others, and what is not a finite number."""
         if isinstance(scores, Mapping):
-            numbers: list[Any] = [scores.get(name) for name in self.objectives]
+            numbers: list[Any] = [scores[name] for name in self.objectives if name in scores]
         else:
-            numbers = list(scores) if isinstance(scores, Iterable) else [scores]
+            numbers = list(scores) if isinstance(scores, Iterable) and not isinstance(scores, str) else [scores]
         if len(numbers) != len(self.objectives):
-            raise InputError(f"score must return {len(self.objectives)} numbers, and returned {len(numbers)}")
+            names = ", ".join(self.objectives)
+            raise InputError(f"score must return one number for each of {names}, not {scores!r:.200}")
         vector_D = np.asarray(numbers)
         if vector_D.ndim == 1 and vector_D.dtype.kind in "fiub" and np.isfinite(vector_D).all():
             return vector_D

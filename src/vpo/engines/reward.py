@@ -108,13 +108,22 @@ def reward_function(
             raise InputError(f"{chosen.name} states a weighting in each prompt: give a task, which writes the prompts")
         if not objectives:
             raise InputError("objectives must be given with score: the names of the numbers that it returns")
-        names = tuple(objectives)
+        names = _distinct(objectives)
         grader, weights = FunctionGrader(score, names), (1 / len(names),) * len(names)
     target_D = np.asarray(weights if target is None else as_array(target, "target"), dtype=np.float64)
     if target_D.shape != (len(names),):
         raise InputError(f"target must hold one weight for each of {len(names)} objectives, not shape {target_D.shape}")
     check_weights(target_D, "target")
     return RewardFunction(grader, chosen, names, target_D, group, seed)
+
+
+def _distinct(objectives: Sequence[str]) -> tuple[str, ...]:
+    """The names of objectives; refuses one text, whose letters would be names, and a name that is there twice."""
+    if isinstance(objectives, str):
+        raise InputError(f"objectives must be a list of names, not {objectives!r}")
+    if len(set(objectives)) < len(objectives):
+        raise InputError(f"objectives must be different names, not {', '.join(objectives)}")
+    return tuple(objectives)
 
 
 def _task_grader(task: Any, problems: Sequence[Any] | None, target: Any) -> TaskGrader:
