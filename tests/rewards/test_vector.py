@@ -64,7 +64,7 @@ def test_a_scorer_that_raises_abstains_on_that_answer_alone():
 
     vector = VectorReward(Fixed("fragile", score=fragile), Fixed("solid", score=half))
     samples = [sample("good")] * 30 + [sample("bad")] + [sample("good")]
-    with pytest.warns(UserWarning, match="reward fragile raised ValueError: no such thing; it abstains on such"):
+    with pytest.warns(UserWarning, match="fragile raised ValueError: no such thing; it is called again on fewer"):
         vectors = vector.score(samples)
     assert vectors == [(0.5, 0.5)] * 30 + [None, (0.5, 0.5)]
     assert vector.failures == {("fragile", "raises"): 1}
@@ -108,8 +108,19 @@ def test_too_few_scores_abstain():
     def reward(completions, **kwargs):
         return [0.5]
 
-    with pytest.warns(UserWarning, match="it returned 1 numbers for 2 answers"):
+    with pytest.warns(
+        UserWarning, match="must return a number for each of 2 answers, and returned 1; it is called again"
+    ):
         assert VectorReward(reward).score([sample("x")] * 2) == [(0.5,), (0.5,)]  # each is scored separately
+
+
+@pytest.mark.parametrize("returned", [{"a": [0.5]}, 0.5, "good"])
+def test_what_is_no_list_of_numbers_is_named(returned):
+    def reward(completions, **kwargs):
+        return returned
+
+    with pytest.warns(UserWarning, match="it must return a list with a number for each answer, not"):
+        assert VectorReward(reward).score([sample("x")]) == [None]
 
 
 @pytest.mark.parametrize("calibration", [None, {"range": [0, 1]}])

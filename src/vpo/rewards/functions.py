@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import importlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -100,9 +100,11 @@ class FunctionReward:
         returned = self.function(**arguments)
         if inspect.isawaitable(returned):
             returned = asyncio.run(_await(returned))
+        if isinstance(returned, Mapping | str) or not isinstance(returned, Iterable):
+            raise TypeError(f"it must return a list with a number for each answer, not {returned!r:.60}")
         numbers = [None if number is None else float(number) for number in returned]
         if len(numbers) != len(samples):
-            raise ValueError(f"it returned {len(numbers)} numbers for {len(samples)} answers")
+            raise ValueError(f"it must return a number for each of {len(samples)} answers, and returned {len(numbers)}")
         return numbers
 
     def _takes_text(self, samples: Sequence[Sample]) -> bool:

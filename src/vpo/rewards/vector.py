@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vpo.core.checks import as_integer
 from vpo.core.targets import scaled, weights_for
-from vpo.rewards.calls import ScorerCall
+from vpo.rewards.calls import RAISES, ScorerCall
 from vpo.rewards.functions import FunctionReward, function_name
 from vpo.rewards.scorer import Sample, Scorer, Scores
 from vpo.rewards.threads import run_with_limits
@@ -175,7 +175,9 @@ class VectorReward:
         names = "/".join(call.scorer.names)
         for kind, reason in list(call.failures.items()):  # a copy: a call that hangs may still add some
             if not self.failures[names, kind]:
-                warnings.warn(f"reward {names} {reason}; it abstains on such answers", stacklevel=4)
+                retried = kind == RAISES and len(call.samples) > 1
+                then = "it is called again on fewer answers" if retried else "it abstains on such answers"
+                warnings.warn(f"reward {names} {reason}; {then}", stacklevel=4)
             self.failures[names, kind] += 1
 
 
