@@ -13,6 +13,7 @@ from vpo.util.row_files import Row
 
 # A set larger than this is a mistake in the file, and would be filled up with as many zeros.
 MOST_ANSWERS = 10_000
+NEEDED = ("problem", "generation", "position", "scores")
 
 
 class FieldsPresent:
@@ -39,9 +40,12 @@ def check_row(row: Any) -> Row:
     """The fields of a pool that a row has; refuses a required one that is absent, and any of the wrong type."""
     if not isinstance(row, Mapping):
         raise InputError(f"a row must be an object, not {_shown(row)}")
-    for field in ("problem", "generation", "position", "scores"):
+    for field in NEEDED:
         if row.get(field) is None:
-            raise InputError(f"the row has no {field!r}")
+            raise InputError(
+                f"the row has no {field!r}: each row of a pool has {', '.join(NEEDED)}; `vpo import` makes pools of "
+                "other tables"
+            )
     checked: dict[str, Any] = {
         "problem": _check_name(row["problem"], "problem"),
         "generation": _check_name(row["generation"], "generation"),

@@ -164,8 +164,8 @@ def embedded(task: str, **settings: Any) -> str:
     folder = SHIPPED / name
     if not folder.is_dir():
         shipped = ", ".join(sorted(path.name for path in SHIPPED.glob("*") if path.is_dir()))
-        advice = "vpo policy build makes one" if task == "maze" else "give a model"
-        raise InputError(f"no policy is shipped for {name}: there are {shipped}; {advice}")
+        advice = "`vpo policy build` makes one" if task == "maze" else "name a model folder, or a model on the hub"
+        raise InputError(f"no policy is shipped for {name}, only for {shipped}: {advice}")
     return str(folder)
 
 
