@@ -80,6 +80,15 @@ def test_a_run_from_its_start_to_its_end(folder):
     assert (gone["status"], gone["step"], gone["rollouts"]) == ("gone", 0, [])
 
 
+@pytest.mark.parametrize(("method", "shown"), [("vpo", True), ("vpo_marginal", False), ("my_own", True)])
+def test_a_reward_that_is_an_advantage_has_no_curve(folder, method, shown):
+    (folder / "config.toml").write_text(f'task = "maze"\nmethod = "{method}"\n[trainer]\n')
+    append(folder / "metrics.jsonl", step(1), step(2))
+    titles = [each["title"] for each in RunWatch(folder).state()["panels"]]
+    assert ("reward" in titles) == shown
+    assert "set reward" in titles
+
+
 def test_a_run_that_nobody_here_has_locked_counts_as_trained_while_its_log_grows(folder):
     append(folder / "metrics.jsonl", step(1))
     assert RunWatch(folder).state()["status"] == "training"  # perhaps on another machine

@@ -12,6 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from vpo.methods import METHODS
 from vpo.models.run_folder import CONFIG, METRICS, RunFolder
 from vpo.report.embedding import assets, script_json
 from vpo.report.watch_curves import EvaluationTable, StepTable, number
@@ -71,7 +72,7 @@ class RunWatch:
             "resumed": len(_list(notes.get("resumed"))),
             **{name: _text(notes[name]) if notes.get(name) else None for name in ("began", "ended", "command")},
             "best": self.evaluated.largest(str(self.settings.get("keep_best", ""))),
-            "panels": [*self.evaluated.panels(), *self.steps.panels()],
+            "panels": [*self.evaluated.panels(), *self._training_panels()],
             "rollouts": [_shown(row) for row in self.newest],
             "notes": [*unread, *self._damage()],
         }
@@ -125,6 +126,12 @@ class RunWatch:
         resume = f"vpo train --resume {shlex.quote(str(self.run.folder))}"
         ended = f"verl ended with code {notes['code']}" if notes.get("code") else "No process trains this run"
         return "stopped", f"{ended}; continue with: {resume}"
+
+    def _training_panels(self) -> list[dict[str, Any]]:
+        """The curves of training, without the reward of methods that return advantages: its mean is 0 at every step."""
+        method = METHODS.get(str(self.settings.get("method")))
+        centred = method is not None and method.whole_group
+        return [panel for panel in self.steps.panels() if not (centred and panel["title"] == "reward")]
 
     def _count(self, name: str) -> int | None:
         """A setting that is a number above 0; None where it is missing or anything else."""
