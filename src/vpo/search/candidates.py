@@ -1,11 +1,17 @@
 """What a search is made of: problems with a goal, candidates, and the moves that ask for new candidates."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from vpo.search.goals import Goal
 
 START, START_ITERATION = "start", -1  # operator and iteration of the answers that a task starts from
+
+
+def is_counted(row: Mapping[str, Any]) -> bool:
+    """Whether a generation of the log counts against budgets: the answers that a task starts from cost nothing."""
+    return bool(row["operator"] != START)
 
 
 @dataclass(frozen=True)

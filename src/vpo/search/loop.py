@@ -11,7 +11,7 @@ from typing import Any
 
 from vpo.models.generate import Sampling
 from vpo.search.budgets import BUDGETS, Allowance, check_budget
-from vpo.search.candidates import START, START_ITERATION, Candidate, Move, SearchProblem
+from vpo.search.candidates import START, START_ITERATION, Candidate, Move, SearchProblem, is_counted
 from vpo.search.generators import Generator
 from vpo.search.log import Log
 from vpo.search.operators import GenerationRequest, request_for_move
@@ -194,21 +194,22 @@ class Search:
             if row["failure"]:
                 self._record(row, ScoredGeneration(number, failure=row["failure"]))
             else:
-                problem = self.problems[row["case"]]
-                requests.append(
-                    ScoringRequest(
-                        number,
-                        problem.problem.id,
-                        problem.goal.name,
-                        row["text"],
-                        0 if row["operator"] == START else self.config.answers,
-                        row["known"],
-                        self._count(row),
-                        None if row["parent"] is None else self.candidates[row["case"]][row["parent"]].answer,
-                    )
-                )
+                requests.append(self._scoring_request(row))
         for result in self.pool.score(requests):
             self._record(unscored[result.number], result)
+
+    def _scoring_request(self, row: Mapping[str, Any]) -> ScoringRequest:
+        problem, parent = self.problems[row["case"]], row["parent"]
+        return ScoringRequest(
+            number=row["number"],
+            problem=problem.problem.id,
+            goal=problem.goal.name,
+            text=row["text"],
+            answers=0 if row["operator"] == START else self.config.answers,
+            known=row["known"],
+            count=self._count(row),
+            parent=None if parent is None else self.candidates[row["case"]][parent].answer,
+        )
 
     def _record(self, row: Mapping[str, Any], result: ScoredGeneration) -> None:
         """Log the candidates of a generation."""
@@ -232,7 +233,7 @@ class Search:
         """Count what an iteration cost."""
         self._generations += len(rows)
         for row in rows:
-            if row["operator"] == START:
+            if not is_counted(row):
                 continue
             spent = self.spent[row["case"]]
             spent["generations"] += 1

@@ -12,7 +12,7 @@ from vpo.core.diversity import is_nondominated
 from vpo.core.intervals import Interval
 from vpo.core.types import Floats
 from vpo.evaluation.intervals import intervals
-from vpo.search.candidates import START
+from vpo.search.candidates import is_counted
 from vpo.search.log import read_candidates, read_generations, read_settings
 from vpo.util.grouping import group_by
 
@@ -141,12 +141,12 @@ def _history(rows: Sequence[Mapping[str, Any]], candidates: Mapping[int, Sequenc
     best = np.nan
     history = _History([(dict(used), best)])
     for row in rows:
-        costs = row["operator"] != START
+        counted = is_counted(row)
         used["iterations"] = row["iteration"] + 1
-        used["generations"] += costs
+        used["generations"] += counted
         used["tokens"] += row["tokens"] or 0
         for candidate in candidates.get(row["number"], []):
-            used["answers"] += costs
+            used["answers"] += counted
             if candidate["scores"] is not None:
                 best = float(np.fmax(best, candidate["value"]))
             if candidate["solved"] and history.solved_at is None:
