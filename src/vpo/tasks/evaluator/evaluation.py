@@ -16,6 +16,7 @@ from typing import Any
 from vpo.sandbox.wall import START_SECONDS, WalledProcess, WallError, WallLimits
 from vpo.tasks.evaluator import worker
 from vpo.util.errors import one_line
+from vpo.util.files import storable
 
 WORKER = Path(worker.__file__)
 UNLOADED = "the evaluator cannot be loaded"
@@ -76,7 +77,7 @@ class Evaluator:
         """The evaluation of one program."""
         request = {
             "evaluator": self.file,
-            "program": program.encode("utf-8", "replace").decode(),
+            "program": storable(program),
             "suffix": self.suffix,
             "address_space": VIRTUAL * self.limits.memory_mb << 20,
         }
@@ -108,5 +109,5 @@ def _evaluation(line: bytes) -> Evaluation:
 
 
 def _clean(text: object, most: int) -> str:
-    """A text that can be written as UTF-8, of limited length."""
-    return str(text)[:most].encode("utf-8", "replace").decode()
+    """A text that UTF-8 can encode, of limited length."""
+    return storable(str(text)[:most])[:most]
