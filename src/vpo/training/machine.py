@@ -54,7 +54,6 @@ def device() -> str:
     """The GPU by name, or the CPU with its threads."""
     import torch
 
-    if torch.cuda.is_available():
-        return torch.cuda.get_device_name()
     threads = torch.get_num_threads()
-    return f"CPU, {threads} thread{'s' if threads > 1 else ''}"
+    cpu = f"CPU, {threads} thread{'s' if threads > 1 else ''}"
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else cpu
