@@ -12,7 +12,8 @@ pytest.importorskip("transformers")
 
 from vpo import write_pool
 from vpo.cli.main import main
-from vpo.evaluation.evaluate import EvalConfig, evaluate_into
+from vpo.evaluation.eval_plan import EvalConfig
+from vpo.evaluation.evaluate import evaluate_into
 from vpo.models.locate import SHIPPED
 from vpo.training import runs
 from vpo.training.config import TrainConfig

@@ -15,7 +15,8 @@ from tests.tasks.readings import reading_of
 from tests.training.test_train_stops import start, wait_for_line
 from tests.training.trained import ARGUMENTS, SMALL, assert_same, result, stop_after, train_to_the_end
 from vpo.cli.main import main
-from vpo.evaluation.evaluate import EvalConfig, evaluate_into
+from vpo.evaluation.eval_plan import EvalConfig
+from vpo.evaluation.evaluate import evaluate_into
 from vpo.evaluation.metrics import BEST, PASS, SET, Budget
 from vpo.models.policy import load
 from vpo.rewards.prompts import PromptTask

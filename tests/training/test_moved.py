@@ -12,7 +12,7 @@ pytest.importorskip("trl")
 from tests.engines.tiny import save_tiny_model
 from tests.training.trained import SMALL, assert_same, result, stop_after
 from vpo.cli.main import main
-from vpo.evaluation.evaluate import EvalConfig
+from vpo.evaluation.eval_plan import EvalConfig
 from vpo.models.adapters import FILE
 from vpo.models.locate import SHIPPED
 from vpo.models.policy import load

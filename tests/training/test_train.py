@@ -16,7 +16,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tests.engines.tiny import save_tiny_model
 from tests.training.trained import ARGUMENTS, SMALL, assert_same, result, train_to_the_end
 from vpo.cli.main import main
-from vpo.evaluation.evaluate import EvalConfig, evaluate_into
+from vpo.evaluation.eval_plan import EvalConfig
+from vpo.evaluation.evaluate import evaluate_into
 from vpo.models.locate import locate
 from vpo.tasks.maze import MazeTask
 from vpo.training.config import config_of, read_settings

@@ -11,7 +11,7 @@ from vpo.cli.fields import READERS, Options, integers, names
 from vpo.cli.output import as_json, plain
 from vpo.cli.ratings import RATINGS, add_ratings, ranges_text, read_pools
 from vpo.evaluation.agreement import SAME
-from vpo.evaluation.evaluate import EvalConfig
+from vpo.evaluation.eval_plan import EvalConfig
 from vpo.models.generate import Sampling
 from vpo.util.errors import InputError
 from vpo.util.row_files import SUFFIXES

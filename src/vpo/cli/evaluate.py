@@ -19,7 +19,7 @@ from vpo.cli.arguments import (
 )
 from vpo.cli.fields import Options, add_fields, given_fields
 from vpo.cli.output import plain, print_warning
-from vpo.evaluation.evaluate import EvalConfig
+from vpo.evaluation.eval_plan import EvalConfig
 from vpo.models.generate import Sampling
 
 if TYPE_CHECKING:

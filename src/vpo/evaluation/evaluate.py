@@ -3,91 +3,32 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from vpo.core.checks import as_integer
 from vpo.core.targets import weights_for
 from vpo.evaluation.compare import Comparison, compare
 from vpo.evaluation.comparison_text import comparison_data
 from vpo.evaluation.eval_folder import Evaluation, check_free, new_pool_path, oracle_of, write_facts
 from vpo.evaluation.eval_log import EvalLog
+from vpo.evaluation.eval_plan import EvalConfig, EvalPlan, check_pool_size, planned
 from vpo.evaluation.fingerprints import requested_with, sampled_with, scored_with
 from vpo.evaluation.pools import read_pool
 from vpo.evaluation.score import UnscoredCompletion, score_completions
 from vpo.evaluation.scored import ScoreCounts, ScoredCompletion, write_scored
-from vpo.models.forced_tags import ForcedTags, check_thinking
+from vpo.models.forced_tags import ForcedTags
 from vpo.models.generate import Completion, Sampling, complete_batches
-from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
-from vpo.models.remote import (
-    CONCURRENT,
-    GENERATORS,
-    RemoteModel,
-    check_remote,
-    chosen_generator,
-    locate_remote,
-    request_batches,
-    served_name,
-)
+from vpo.models.remote import RemoteModel, request_batches, served_name
 from vpo.models.vllm_model import VllmModel, forced_opening, vllm_batches
 from vpo.tasks import Message, Task
 from vpo.tasks.batches import in_batches
 from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
 from vpo.util.files import disk_full, locked
-from vpo.util.records import command_line
-from vpo.util.settings import check_settings, setting
 
 CONTINUE = "repeat the command to continue"
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvalConfig:
-    """An evaluation of a model on the problems of a task. What is None is as the model was trained."""
-
-    model: str  # a run, a folder, a name on the hub, or "embedded"
-    base: str | None = setting(
-        None, "of a LoRA adapter: its base model", metavar="MODEL", shown="where it was when the adapter was trained"
-    )
-    task: str | None = None  # its name, or the path of a Python file that defines it
-    task_settings: dict[str, Any] = field(default_factory=dict)
-    split: str = setting("test", "the split of the problems", metavar="SPLIT")
-    problems: int | None = setting(None, "how many problems", shown="all of the split", least=1)
-    answers: int | None = setting(
-        None, "answers that one completion is to hold", metavar="M", shown="as the model was trained; else 1"
-    )
-    pool: int = setting(30, "answers sampled for each problem, a multiple of M")
-    target: dict[str, float] | None = None  # w*, objective → weight
-    max_tokens: int | None = setting(
-        None, "token budget of an answer", shown="as the model was trained; else as the task needs"
-    )
-    prefill: bool | None = setting(
-        None,
-        "begin each completion with the tag of its first answer, and force the next tag where an answer closes",
-        shown="as the model was trained; else off",
-    )
-    sampling: dict[str, Any] = field(default_factory=dict)  # fields of `Sampling` but for max_new_tokens
-    generator: str = setting(
-        "",
-        "what samples the completions",
-        choices=GENERATORS,
-        shown="endpoint where --endpoint is given, else transformers",
-    )
-    endpoint: str | None = setting(None, "address of an OpenAI-compatible server that has the models", metavar="URL")
-    limit: float = setting(120.0, "seconds for an endpoint to answer", metavar="SECONDS", above=0)
-    concurrent: int = setting(CONCURRENT, "requests in flight at an endpoint, within a batch", least=1)
-
-    def __post_init__(self) -> None:
-        """Choose the default generator; refuse wrong types, values out of bounds, and what an endpoint cannot do."""
-        check_settings(self)
-        object.__setattr__(self, "generator", chosen_generator(self.generator, self.endpoint))
-        if self.endpoint is not None:
-            check_remote(thinking=bool(self.sampling.get("thinking")), prefill=self.prefill)
-        if self.base is not None and self.generator != "transformers":
-            raise InputError(f"base is for adapters, which generator {self.generator} cannot load")
 
 
 def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) -> tuple[Comparison, ScoreCounts]:
@@ -97,85 +38,56 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
     settings is refused, or with `overwrite` replaced.
     """
     check_free(folder, overwrite=overwrite)
-    located = (locate if config.endpoint is None else locate_remote)(config.model, config.task, config.task_settings)
-    model = located.resolve(answers=config.answers, max_tokens=config.max_tokens, prefill=config.prefill)
-    task = model.task
-    check_pool_size(config.pool, model.answers)
-    problems = task.problems(config.split, count=config.problems)
-    task.prepare(problems)
-    sampling = Sampling(max_new_tokens=model.max_tokens * model.answers, **config.sampling)
-    check_thinking(prefill=model.prefill, thinking=sampling.thinking)
-    if config.endpoint is not None:
-        check_remote(thinking=sampling.thinking, prefill=model.prefill)  # as the model was trained
-    opening = forced_opening(model) if config.generator == "vllm" else ""
-    target = config.target or model.format.target or task.target
-    for problem in problems:
-        weights_for(target, task.names_of(problem), f"problem {problem.id!r}")  # refuses objectives that it lacks
-    facts = {
-        "command": command_line(),
-        "model": config.model,
-        "task": located.task,
-        "task_settings": located.settings,
-        "split": config.split,
-        "problems": len(problems),
-        "answers_per_generation": model.answers,
-        "prefill": model.prefill,
-        "sampling": asdict(sampling),
-        **({} if config.generator == "transformers" else {"generator": config.generator}),
-        **scoring_note(task),
-    }
-    settings = {
-        **{name: facts[name] for name in ("task", "task_settings", "split", "problems")},
-        **{"model": model.path, "answers": model.answers, "pool": config.pool, "target": target},
-        **asdict(sampling),
-        # As where they are not noted. An endpoint may have another address when the evaluation continues.
-        "prefill": model.prefill or None,
-        "generator": facts.get("generator"),
-    }
+    plan = planned(config)
+    task, problems, sampling = plan.model.task, plan.problems, plan.sampling
     log = EvalLog(folder)
     if not overwrite:
-        log.check(settings)  # before the model is loaded
-    policy: Policy | VllmModel | RemoteModel
-    if config.endpoint is not None:
-        reached: dict[str, Any] = {"timeout": config.limit, "concurrent": config.concurrent}
-        policy = RemoteModel(config.endpoint, served_name(config.model), sampling, **reached)
-    elif config.generator == "vllm":
-        policy = VllmModel(model.path, sampling, opening)
+        log.check(plan.settings())  # before the model is loaded
+    policy = _load(plan)
+    prompts = problem_prompts(task, problems, **plan.prompted)
+    if isinstance(policy, RemoteModel):
+        sampled = requested_with(prompts)
     else:
-        policy = load(model.path, base=config.base)
-    prompted: dict[str, Any] = {
-        "answers": model.answers,
-        "target": target,
-        "target_in_prompt": model.format.target_in_prompt,
-    }
-    prompts = problem_prompts(task, problems, **prompted)
-    forced, sampled = None, requested_with(prompts)
-    if isinstance(policy, Policy):
-        forced = model.forced_tags(policy.tokenizer)
-    if not isinstance(policy, RemoteModel):
         sampled = sampled_with(policy, prompts, thinking=sampling.thinking)
+    forced = plan.model.forced_tags(policy.tokenizer) if isinstance(policy, Policy) else None
     with disk_full(folder, hint=f"free some space, then {CONTINUE}"), _locked(folder):
         check_free(folder, overwrite=overwrite)  # another process may have written one meanwhile
-        log.start(
-            settings | sampled,
-            scoring_note(task) | scored_with(located.task, problems),
-            overwrite=overwrite,
-        )
+        scoring = scoring_note(task) | scored_with(plan.located.task, problems)
+        log.start(plan.settings() | sampled, scoring, overwrite=overwrite)
         try:
-            how: dict[str, Any] = {**prompted, "pool": config.pool, "sampling": sampling, "forced": forced}
+            how: dict[str, Any] = {**plan.prompted, "pool": config.pool, "sampling": sampling, "forced": forced}
             scored = list(evaluate(policy, task, problems, **how, log=log))
         except KeyboardInterrupt:
             print(f"\nvpo: {CONTINUE}", file=sys.stderr)
             raise
-        if not any(each.rows for each in scored):
-            log.forget_scores()  # write_scored refuses them: the scorer must be fixed, and all scored again
-        path = new_pool_path(folder)
-        counts = write_scored(path, scored)
-        pool = read_pool(path)
-        facts |= {**counts.data(), "target": target}
-        comparison = compare([pool], target=target, oracle=oracle_of([Evaluation(pool, facts)], target))
-        write_facts(folder, {**facts, **comparison_data(comparison)})
-        log.discard()
+        return _write(folder, plan, scored, log)
+
+
+def _load(plan: EvalPlan) -> Policy | VllmModel | RemoteModel:
+    """What samples the completions."""
+    config = plan.config
+    if config.endpoint is not None:
+        reached: dict[str, Any] = {"timeout": config.limit, "concurrent": config.concurrent}
+        return RemoteModel(config.endpoint, served_name(config.model), plan.sampling, **reached)
+    if config.generator == "vllm":
+        return VllmModel(plan.model.path, plan.sampling, forced_opening(plan.model))
+    return load(plan.model.path, base=config.base)
+
+
+def _write(
+    folder: Path, plan: EvalPlan, scored: Sequence[ScoredCompletion], log: EvalLog
+) -> tuple[Comparison, ScoreCounts]:
+    """Write the pool and its measures, which completes the evaluation."""
+    if not any(each.rows for each in scored):
+        log.forget_scores()  # write_scored refuses them: the scorer must be fixed, and all scored again
+    path = new_pool_path(folder)
+    counts = write_scored(path, scored)
+    pool = read_pool(path)
+    facts = {**plan.facts, **counts.data(), "target": plan.target}
+    oracle = oracle_of([Evaluation(pool, facts)], plan.target)
+    comparison = compare([pool], target=plan.target, oracle=oracle)
+    write_facts(folder, {**facts, **comparison_data(comparison)})
+    log.discard()
     return comparison, counts
 
 
@@ -185,13 +97,6 @@ def _locked(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, "evaluating into this folder"):
         yield
-
-
-def check_pool_size(pool: int, answers: int) -> None:
-    """Refuse a pool that does not consist of whole generations."""
-    as_integer(answers, "answers", 1)
-    if as_integer(pool, "pool", 1) % answers:
-        raise InputError(f"pool must be a multiple of the {answers} answers of a generation, not {pool}")
 
 
 def evaluate(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vpo.evaluation.evaluate import EvalConfig
+from vpo.evaluation.eval_plan import EvalConfig
 from vpo.models.forced_tags import check_thinking
 from vpo.models.generate import Sampling
 from vpo.models.remote import check_remote, chosen_generator

@@ -17,7 +17,8 @@ import numpy as np
 
 from vpo.core.set_reward import set_reward
 from vpo.evaluation.budgets import DEFAULT_KS, fit_budgets
-from vpo.evaluation.evaluate import check_pool_size, problem_prompts, unscored_completions
+from vpo.evaluation.eval_plan import check_pool_size
+from vpo.evaluation.evaluate import problem_prompts, unscored_completions
 from vpo.evaluation.measure import measure_pool
 from vpo.evaluation.metrics import AT_K, BEST, FIRST, PASS, SET, Budget
 from vpo.evaluation.pools import Pool, pool_of_rows

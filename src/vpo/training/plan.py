@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.core.checks import as_integer
-from vpo.evaluation.evaluate import EvalConfig
+from vpo.evaluation.eval_plan import EvalConfig
 from vpo.methods import METHODS, Method
 from vpo.methods import get as get_method
 from vpo.training.config import TrainConfig

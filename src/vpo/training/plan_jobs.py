@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vpo.evaluation.eval_folder import FACTS
-from vpo.evaluation.evaluate import EvalConfig, evaluate_into
+from vpo.evaluation.eval_plan import EvalConfig
+from vpo.evaluation.evaluate import evaluate_into
 from vpo.training.plan import Plan, parse_method
 from vpo.training.runs import Run
 
