@@ -87,6 +87,18 @@ def test_a_log_gets_what_is_noted_and_no_number_that_is_not_known(clock, capsys)
     assert lines == ["training: 1 of 2,000 in 40 s, about 22 h 13 min left, loss 0.125", "scoring: 0 in 2 s"]
 
 
+def test_what_the_block_counts_is_not_known_before(clock, capsys):
+    with progress_bar("searching", None) as shown:
+        clock.set(3)
+        shown.total = 5
+        clock.set(40)
+        shown.update()
+    assert [line[:20] for line in capsys.readouterr().err.splitlines()] == [
+        "searching: 0 in 2 s",
+        "searching: 1 of 5 in",
+    ]
+
+
 def test_what_is_soon_done_says_nothing_not_even_later(clock, capsys):
     assert list(progress.progress([], "nothing")) == []
     assert list(progress.progress([1, 2], "little")) == [1, 2]

@@ -112,7 +112,8 @@ class ProgressLines(Generic[T]):
     def __init__(self, label: str, total: int | None, items: Iterable[T]) -> None:
         """Set a label, how many items there are to do (None: unknown), and the items to yield, if any."""
         self.label, self.items = label, items
-        self.total = len(items) if total is None and isinstance(items, Sized) else total
+        known = isinstance(items, Sized) and len(items) > 0  # without items, the block counts them
+        self.total = len(items) if total is None and known else total
         self.done, self.note = 0, ""
         self.pace, self.shown, self.lock = Pace(), False, RLock()
         self.timer = later(BAR_SECONDS, self._appear)
