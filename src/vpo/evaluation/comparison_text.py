@@ -9,7 +9,7 @@ from typing import Any
 from vpo.core.intervals import Interval
 from vpo.evaluation.compare import Comparison, MetricRow
 from vpo.evaluation.eval_folder import POOL
-from vpo.evaluation.metrics import DIVERSITY, MEANINGS, ORACLE_SHARE, PASS, Budget
+from vpo.evaluation.metrics import DIVERSITY, MEANINGS, ONE_GENERATION, ORACLE_SHARE, PASS, Budget
 from vpo.evaluation.number_text import interval_text, number_text
 from vpo.util.files import storable
 from vpo.util.row_files import without_suffix
@@ -50,7 +50,7 @@ def _row_data(row: MetricRow) -> dict[str, Any]:
 
 
 def comparison_text(comparison: Comparison, *, brief: bool = False, names: Sequence[str] | None = None) -> str:
-    """A comparison as a table.
+    """A comparison as a table. Where every generation has one answer, what repeats the lines by answers is left out.
 
     Args:
         comparison: to show.
@@ -59,6 +59,10 @@ def comparison_text(comparison: Comparison, *, brief: bool = False, names: Seque
     """
     names = names or short_names(comparison)
     rows = [row for row in comparison.rows if not (brief and row.metric.name in DETAILS)]
+    if all(pool.set_size == 1 for pool in comparison.pools):
+        rows = [
+            row for row in rows if row.metric.budget != Budget.GENERATIONS and row.metric.name not in ONE_GENERATION
+        ]
     table = _pools_as_rows if brief and len(names) > FEW else _pools_as_columns
     lines = [_summary(comparison), "", *table(comparison, rows, names)]
     return "\n".join([*lines, *(f"note: {note}" for note in comparison.notes)])

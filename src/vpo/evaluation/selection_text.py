@@ -106,7 +106,7 @@ def selection_text(
             "random weightings: expected best score of the answers, over all weightings of the objectives",
             "under w*: best score of the answers under the target",
             "random: expected value of k answers as they were sampled; top: the best k under w*, by the scores that "
-            "were chosen by",
+            "the choice was made by",
             "bound: no k answers of the pool have more",
             *([f"[low, high]: 95% interval over the {len(answers.problems)} problems"] if several else []),
             *(["*: paired over these problems, the interval of the difference excludes 0"] if several else []),
