@@ -112,8 +112,9 @@ class ProgressLines(Generic[T]):
     def __init__(self, label: str, total: int | None, items: Iterable[T]) -> None:
         """Set a label, how many items there are to do (None: unknown), and the items to yield, if any."""
         self.label, self.items = label, items
-        known = isinstance(items, Sized) and len(items) > 0  # without items, the block counts them
-        self.total = len(items) if total is None and known else total
+        if total is None and isinstance(items, Sized) and len(items):  # without items, the block counts
+            total = len(items)
+        self.total = total
         self.done, self.note = 0, ""
         self.pace, self.shown, self.lock = Pace(), False, RLock()
         self.timer = later(BAR_SECONDS, self._appear)
