@@ -51,7 +51,7 @@ def add(commands: Commands) -> None:
         "--plan",
         type=Path,
         metavar="FILE.toml",
-        help="a file with these options by their names, and task; what is given beside it comes first",
+        help="a TOML file of the task and these options, by their names; what the command line gives overrides it",
     )
     add_jobs(command, "runs", "8 on a GPU, else 1")
     both = {

@@ -30,7 +30,7 @@ class SelectConfig:
     )
     error_of: str = setting(
         "scores",
-        "with --error: what is wrong at once: scores, each by itself; answers, all scores of an answer",
+        "with --error: which scores are wrong together: scores, each on its own; answers, all scores of an answer",
         choices=ERRORS,
     )
     concentration: float = setting(

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from vpo.methods import METHODS
 from vpo.models.locate import EMBEDDED
 from vpo.util.errors import InputError, nearest
 from vpo.util.settings import SEEDS, check_settings, setting
@@ -48,7 +49,7 @@ class TrainConfig:
     """
 
     task: str
-    method: str = setting("vpo", "vpo, grpo, gdpo, max_at_k, …: see `vpo.methods.METHODS`", metavar="NAME")
+    method: str = setting("vpo", f"how rewards become advantages: {', '.join(METHODS)}", metavar="NAME")
     model: str = setting(
         EMBEDDED,
         "a run, a model folder, a name on the Hugging Face hub, or `embedded`, the small policy of the task",
