@@ -260,6 +260,15 @@ def test_an_evaluation_is_overwritten_only_on_request_and_is_whole_or_absent(run
     assert f"{folder} has no evaluation: make one with `vpo eval {folder}`" in capsys.readouterr().err
 
 
+def test_a_pool_of_other_problems_than_the_task_has_is_refused(tmp_path, capsys):
+    row = {"problem": "p0", "generation": 0, "position": 1, "scores": dict.fromkeys(TASK.names, 0.5)}
+    write_pool(tmp_path / "pool.jsonl", [row])
+    assert main(["compare", str(tmp_path / "pool.jsonl"), "--task", "maze", "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert "pool.jsonl has the problem 'p0', which is not in the split test of task maze: leave out --task" in error
+    assert error.count("\n") == 1
+
+
 def test_missing_runs_are_named(capsys):
     assert main(["compare", "nowhere"]) == 2
     assert capsys.readouterr().err == "vpo: error: no such run, folder or pool: nowhere\n"

@@ -113,9 +113,15 @@ def _with_task(evaluations: "list[Evaluation]", options: argparse.Namespace) -> 
         if task_settings(options):
             raise InputError("data, format and set are settings of the task of pool files: name it with --task")
         return evaluations
-    count = len(task_of(options).problems(options.split))
+    ids = {str(problem.id) for problem in task_of(options).problems(options.split)}
+    for each in evaluations:
+        if not each.facts and (others := [name for name in each.pool.problems if name not in ids]):
+            raise InputError(
+                f"{each.pool.path} has the problem {others[0]!r}, which is not in the split {options.split} of task "
+                f"{task_name(options)}: leave out --task, or name the task, its settings and --split as they were"
+            )
     known = {"task": task_name(options), "task_settings": task_settings(options), "split": options.split}
-    return [each if each.facts else replace(each, facts={**known, "problems": count}) for each in evaluations]
+    return [each if each.facts else replace(each, facts={**known, "problems": len(ids)}) for each in evaluations]
 
 
 def _draw(comparison: "Comparison", names: list[str], pictures: list[Path], oracle: float | None) -> str:

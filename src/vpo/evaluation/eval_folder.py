@@ -170,4 +170,5 @@ def oracle_of(evaluations: Sequence[Evaluation], target: Mapping[str, float] | N
         for problem in problems
         if problem.id in shared
     }
-    return {name: value for name, value in best.items() if value is not None} if None not in best.values() else None
+    known = {name: value for name, value in best.items() if value is not None}
+    return known if known.keys() == shared else None
