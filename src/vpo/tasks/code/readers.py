@@ -153,7 +153,9 @@ def find_reader(data: str | None, source: str | None) -> Reader:
         for reader in READERS.values():
             if reader.recognises(row):
                 return reader
-        raise InputError(f"{where}: no known source has rows with the fields {', '.join(row)}")
+        raise InputError(
+            f"{where}: no known source has rows with the fields {', '.join(row)}; the sources are {', '.join(READERS)}"
+        )
     raise InputError(f"{data}: the data of task code has no rows")
 
 

@@ -106,8 +106,10 @@ class EvaluatorTask(Task[EvaluatorProblem]):
             raise InputError(f"failed must be {UNKNOWN} or {ZERO}, not {failed!r}")
         self.failed = failed
         if not names:
+            why = self.began.failure or "evaluate returned no numbers"
             raise InputError(
-                f"objectives must be given: the start program has no metrics ({self.began.failure or 'no numbers'})"
+                f"{self.evaluator.file}: the start program has no metrics ({why}): repair that, or name the metrics of "
+                "other programs with --set objectives=NAME,NAME"
             )
         known = {"objectives": (names, self.began.metrics or names), "scale": (self.scales, names)}
         for setting, (given, there) in known.items():

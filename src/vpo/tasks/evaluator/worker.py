@@ -62,6 +62,8 @@ def _load(path: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules["evaluation_module"] = module
     spec.loader.exec_module(module)
+    if not hasattr(module, "evaluate"):
+        raise AttributeError("it must define a function evaluate(path)")
     return module.evaluate
 
 
