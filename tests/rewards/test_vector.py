@@ -260,7 +260,7 @@ def test_splits_by_a_column():
     ("row", "message"),
     [
         ({"prompt": 3}, "row 1: prompt must be text or a list of messages, not int"),
-        ({}, "row 1: prompt must be text or a list of messages, not NoneType"),
+        ({}, "row 1: prompt must be text or a list of messages, not missing"),
         ({"prompt": [{"role": "user"}]}, "row 1: a message of prompt must have a role and a content"),
         ({"prompt": [{"role": "system", "content": "x"}]}, "row 1: the last message of prompt must be the user's"),
         ("text", "row 1: a row must be an object"),

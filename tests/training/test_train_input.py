@@ -59,7 +59,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--method", "goal_conditioned"], "states a weighting in each prompt, which this model never learned"),
         (["maze", "--model", "./nowhere"], "./nowhere: no such folder"),
         (["maze", "--trainer-set", "epsilon_hihg=1"], "has no setting 'epsilon_hihg': did you mean 'epsilon_high'?"),
-        (["maze", "--schedule", "linaer"], "the settings of the trainer contradict each other"),
+        (["maze", "--schedule", "linaer"], "trl.GRPOConfig refuses its settings (linaer is not a valid SchedulerType"),
         (["maze", "--precision", "mixed"], "precision must be float32 on a CPU"),
         (["maze", "--generator", "vllm"], "generator vllm needs the package vllm: pip install vllm"),
         (["maze", "--vllm-mode", "server"], "vllm_mode needs generator vllm, not transformers"),

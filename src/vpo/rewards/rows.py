@@ -20,7 +20,8 @@ def parse_messages(prompt: Any, source: str) -> list[Message]:
     if isinstance(prompt, str):
         return [{"role": "user", "content": prompt}]
     if not isinstance(prompt, list) or not prompt:
-        raise InputError(f"{source}: prompt must be text or a list of messages, not {type(prompt).__name__}")
+        given = "missing" if prompt is None else type(prompt).__name__
+        raise InputError(f"{source}: prompt must be text or a list of messages, not {given}")
     messages = []
     for message in prompt:
         role, content = (message.get(name) if isinstance(message, Mapping) else None for name in ("role", "content"))

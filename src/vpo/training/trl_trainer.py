@@ -59,7 +59,7 @@ CHECKPOINTED = 100_000_000
 
 
 def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, parameters: int) -> "GRPOConfig":
-    """The arguments of the trainer; raises where settings contradict each other."""
+    """The arguments of the trainer; raises where it refuses a setting."""
     import torch
 
     _check_trainer_settings(config.trainer)
@@ -100,7 +100,7 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
     except (ValueError, TypeError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"the settings of the trainer contradict each other ({error})") from None
+        raise InputError(f"trl.GRPOConfig refuses its settings ({error})") from None
 
 
 def _backward_passes(config: TrainConfig) -> int:
