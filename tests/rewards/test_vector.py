@@ -70,6 +70,7 @@ def test_a_scorer_that_raises_abstains_on_that_answer_alone():
     assert vector.failures == {("fragile", "raises"): 1}
     assert vector.counted() == {"abstained/fragile": (1, 0), "abstained/solid": (0, 0)}
     assert vector.counted() == {"abstained/fragile": (0, 0), "abstained/solid": (0, 0)}
+    assert vector.why_unknown() == "fragile: raised ValueError: no such thing × 1"
     vector.score(samples)  # it is said once, and filterwarnings would make an error of it
     assert vector.failures == {("fragile", "raises"): 2}
 

@@ -87,6 +87,7 @@ class VectorReward:
         self.concurrent = as_integer(concurrent, "concurrent", 1)
         self.hanging: list[list[threading.Thread]] = [[] for _ in self.limited]
         self.failures: Counter[tuple[str, str]] = Counter()  # calls by scorer and kind of failure
+        self.reasons: dict[tuple[str, str], str] = {}  # the last one of each
         self.abstained = dict.fromkeys(self.names, 0)
 
     def score(self, samples: Sequence[Sample]) -> list[Vector | None]:
@@ -131,7 +132,8 @@ class VectorReward:
         """Why scorers have abstained so far, the reasons of each; empty where none has."""
         reasons = {"/".join(each.scorer.names): _why_unknown(each.scorer) for each in self.limited}
         for (names, kind), count in self.failures.items():
-            reasons[names] = ", ".join(filter(None, [reasons[names], f"{kind} × {count}"]))
+            counted = f"{self.reasons[names, kind]} × {count}"
+            reasons[names] = ", ".join(filter(None, [reasons[names], counted]))
         return "; ".join(f"{names}: {reason}" for names, reason in reasons.items() if reason)
 
     def counted(self) -> dict[str, tuple[float, int]]:
@@ -179,6 +181,7 @@ class VectorReward:
                 then = "it is called again on fewer answers" if retried else "it abstains on such answers"
                 warnings.warn(f"reward {names} {reason}; {then}", stacklevel=4)
             self.failures[names, kind] += 1
+            self.reasons[names, kind] = reason
 
 
 def _why_unknown(scorer: Any) -> str:

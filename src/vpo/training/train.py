@@ -181,8 +181,8 @@ def _end_stalled(run: Run, reason: str) -> NoReturn:
     checkpoint = run.latest_checkpoint()
     start = checkpoint[1].name if checkpoint else "step 0"
     raise InputError(
-        f"{run.folder}: {reason}: nothing can be learned from them; once rewards can be known again, continue from "
-        f"{start} with: {_resume_command(run)}"
+        f"{run.folder}: {reason}: nothing can be learned from them; repair that, then continue from {start} with: "
+        f"{_resume_command(run)}"
     )
 
 
