@@ -30,9 +30,9 @@ class SetValues:
     Attributes:
         k: how many answers.
         values: set → measure → value. Sets: `chosen`; `random`, the expected value of k answers as they were sampled;
-            `top`, the best k under w* by the scores that were chosen by; `bound`, which no k answers exceed; `all`
-            answers. Measures: `weightings`, the expected best score over random weightings; `target`, the best score
-            under w*; `solved`, whether one solves the problem, where the pool says so.
+            `top`, the best k under w* by the scores that the choice was made by; `bound`, which no k answers exceed;
+            `all` answers. Measures: `weightings`, the expected best score over random weightings; `target`, the best
+            score under w*; `solved`, whether one solves the problem, where the pool says so.
         differences: `random` and `top` → measure → by how much the chosen answers exceed them, paired over problems.
     """
 
