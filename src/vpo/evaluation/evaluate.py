@@ -22,6 +22,7 @@ from vpo.models.forced_tags import ForcedTags, check_thinking
 from vpo.models.generate import Completion, Sampling, complete_batches
 from vpo.models.locate import locate
 from vpo.models.policy import Policy, load
+from vpo.models.precision import PRECISIONS, check_precision
 from vpo.models.remote import (
     CONCURRENT,
     GENERATORS,
@@ -76,6 +77,12 @@ class EvalConfig:
         choices=GENERATORS,
         shown="endpoint where --endpoint is given, else transformers",
     )
+    precision: str | None = setting(
+        None,
+        "of the weights, with transformers",
+        choices=PRECISIONS,
+        shown="bfloat16 on a GPU, else float32",
+    )
     endpoint: str | None = setting(None, "address of an OpenAI-compatible server that has the models", metavar="URL")
     limit: float = setting(120.0, "seconds for an endpoint to answer", metavar="SECONDS", above=0)
     concurrent: int = setting(CONCURRENT, "requests in flight at an endpoint, within a batch", least=1)
@@ -88,6 +95,7 @@ class EvalConfig:
             check_remote(thinking=bool(self.sampling.get("thinking")), prefill=self.prefill)
         if self.base is not None and self.generator != "transformers":
             raise InputError(f"base is for adapters, which generator {self.generator} cannot load")
+        check_precision(self.precision, self.generator)
 
 
 def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) -> tuple[Comparison, ScoreCounts]:
@@ -122,6 +130,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
         "prefill": model.prefill,
         "sampling": asdict(sampling),
         **({} if config.generator == "transformers" else {"generator": config.generator}),
+        **({} if config.precision is None else {"precision": config.precision}),
         **scoring_note(task),
     }
     settings = {
@@ -142,7 +151,7 @@ def evaluate_into(folder: Path, config: EvalConfig, *, overwrite: bool = False) 
     elif config.generator == "vllm":
         policy = VllmModel(model.path, sampling, opening)
     else:
-        policy = load(model.path, base=config.base)
+        policy = load(model.path, precision=config.precision, base=config.base)
     prompted: dict[str, Any] = {
         "answers": model.answers,
         "target": target,
