@@ -104,14 +104,8 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--task", default="gsm8k")
     parser.add_argument("--data")
-    for name, default in {
-        "rollouts": 256,
-        "group": 8,
-        "answers": 3,
-        "mean": 150,
-        "max-tokens": 256,
-        "repeats": 3,
-    }.items():
+    sizes = {"rollouts": 256, "group": 8, "answers": 3, "mean": 150, "max-tokens": 256, "repeats": 3}
+    for name, default in sizes.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--layers", type=int)
     parser.add_argument("--json", type=Path)
