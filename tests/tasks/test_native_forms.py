@@ -78,6 +78,17 @@ SUM = "3 + 4 = 7, 7 * 2 = 14"
             for text in ("{14}", r"\$14", r"\text{14}", r"14\text{ apples}", r"\boxed{14}")
         ),
         ("gsm8k", r"\boxed{\text{so } {14} and {15}}", False),
+        *(
+            ("gsm8k", text, True)
+            for text in ("Total: 14", "= 14", "Tom has 14.", "#### = 14", "####: 14", r"The answer is \(14\).")
+        ),
+        ("gsm8k", "7 * 2 = <<7*2=14>>14 apples and\n7 * 2 = <<7*2=14>>14 pears.", True),
+        ("gsm8k", "So he earns $14/day.", True),
+        ("gsm8k", f"{SUM}.\n\n```python\nprint(7 * 2)  # 14\nx = 3\n```", True),
+        ("gsm8k", f"{SUM}.\n\n```python\ndef f():\n    return 3", True),
+        ("gsm8k", "```python\nprint(14)\n```", False),
+        *(("gsm8k", text, False) for text in ("The answer is .14", "The answer is $.14.", "It is 3 or .14")),
+        ("gsm8k", "The answer is 3 or\n\\(14\\) or \\(15\\)", False),
         ("gsm8k", f"{SUM}.\n\n**Answer:** 14 apples", True),
         ("gsm8k", "Twice 3 + 4 is twice 7.\nThat makes $14.00 in all.", True),
         ("gsm8k", f"#### Step 1\n{SUM}\n#### Answer\nThe answer is 14.", True),
@@ -89,6 +100,11 @@ SUM = "3 + 4 = 7, 7 * 2 = 14"
         ("gsm8k", "<think>The answer is 14.</think>", False),
         ("gsm8k", "<answer>15</answer> The answer is 14.", False),
         ("math", r"So the answer is $\frac{1}{2}$.", True),
+        ("math", r"So the answer is \(\frac{1}{2}\).", True),
+        ("math", r"The answer is \[ \frac12 \].", True),
+        ("math", r"The answer is \(2\) or \(\frac12\).", False),
+        ("math", r"The answer is $\frac12$ or $2$.", False),
+        ("math", r"The answer is $2$, $\frac12$.", False),
         ("math", r"\boxed{2}, no: \boxed{\frac12}", True),
         ("math", r"\boxed{\frac12} or else \boxed{2}", False),
     ],
@@ -98,6 +114,20 @@ def test_a_final_answer_of_a_single_solution(name, completion, right):
     task, problem = PROBLEMS[name]
     (vector,) = task.score_all([problem], task.parse(completion, 1))
     assert task.solved(vector) == right
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        "I cannot solve it.",
+        "She bakes",
+        "3 + 4 = 7, and she earns 7 * 2",
+        "```python\nprint(14)\n```",
+        "3 + 4 = 7 or 7^2",
+    ],
+)
+def test_a_text_without_a_final_number_is_no_answer_of_gsm8k(completion):
+    assert PROBLEMS["gsm8k"][0].parse(completion, 1) == [None]
 
 
 def test_solutions_of_a_set_end_with_their_final_answers():
