@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vpo.core.checks import as_integer
 from vpo.sandbox.verdicts import Limits, Status, Verdict
-from vpo.tasks.code.answers import extract_program, fenced, is_program, program_blocks, program_form, python_blocks
+from vpo.tasks.code.answers import (
+    blocks_of,
+    extract_program,
+    fenced,
+    is_program,
+    program_blocks,
+    program_form,
+    python_blocks,
+)
 from vpo.tasks.code.expected import OUTPUT_BYTES, complete, patient_sandbox
 from vpo.tasks.code.feedback import feedback_on
 from vpo.tasks.code.problem import CodeProblem
@@ -194,9 +202,10 @@ class ProgramTask(Task[CodeProblem]):
         if answers > 1:
             blocks = program_blocks(text)
             return [Native(each.start, each.end, text[each.start : each.end], each.closed) for each in blocks]
-        if not python_blocks(text) and (FENCE in text or not is_program(text)):
+        whole = text.strip()
+        if not blocks_of(whole) and (FENCE in whole or not is_program(whole)):
             return []
-        return [Native(0, len(text), text.strip(), any(each.closed for each in python_blocks(text)))]
+        return [Native(0, len(text), whole, any(each.closed for each in python_blocks(text)))]
 
     def normal_form(self, answer: str) -> Hashable:
         """The same for programs that differ in layout, comments and docstrings only."""
