@@ -18,6 +18,23 @@ OTHER = CALL.replace('"f"', '"g"')
         ("countdown", r"So \[ \boxed{5 \times 10 + 3} \]", "5 * 10 + 3"),
         ("countdown", "1. 3 + 5\n2. 5 * 10 + 3\nEither is fine.", "5 * 10 + 3"),  # of two, the last
         ("countdown", "I found 53.", None),
+        ("countdown", "* The answer is 5 * 10 + 3.", "5 * 10 + 3"),
+        ("countdown", "So the expression that makes 53 is `5 * 10 + 3`.", "5 * 10 + 3"),
+        ("countdown", "The number 53 is 5 * 10 + 3", None),
+        *(
+            ("countdown", f"<answer>{text}</answer>", "5 * 10 + 3")
+            for text in (
+                r"\(5 \times 10 + 3\)",
+                r"$5 \cdot 10 + 3$",
+                "`5 * 10 + 3`",
+                "\n**5 * 10 + 3.**\n",
+                r"\boxed{5 * 10 + 3}",
+            )
+        ),
+        *(
+            ("countdown", f"<answer>{text}</answer>", text)
+            for text in ("5 * 10\n5 * 10 + 3", "5 * 10 or 5 + 3", "3 +", "")
+        ),
         ("countdown", "<answer>3 + 5</answer>\n5 * 10 + 3", "3 + 5"),  # tags win
         ("countdown", "<think>\n5 * 10 + 3\n</think>", None),
         ("countdown", "<answer>3 + 5</answer>?\n</think>\n5 * 10 + 3", "5 * 10 + 3"),  # the prompt opened the thought
