@@ -156,6 +156,26 @@ def test_solutions_of_a_set_end_with_their_final_answers():
 
 
 @pytest.mark.parametrize(
+    ("completion", "expected"),
+    [
+        ("Answer 1: a\nAnswer 2: b", ["a", "b"]),
+        ("Two.\n1. **Answer 2:** b\n- Solution 1: a", ["a", "b"]),
+        ("Answer 1:\na\nAnswer 2:\nb\nAnswer 3:\nc", ["a", "b"]),
+        ("Answer 1: a\n```\nAnswer 2: x\n```", [None, None]),
+        ("### Answer 1\nAnswer 1: a\nAnswer 2: b", ["Answer 1: a\nAnswer 2: b", None]),  # headings win
+        ("Answer 1: a\nAnswer 2: b\n#### 14\n#### 15", ["Answer 1: a\nAnswer 2: b\n#### 14", "#### 15"]),  # so do marks
+        ("Answer 1: x\nAnswer 1: a", [None, None]),  # one number is no list
+        ("<think>Answer 1: x\nAnswer 2: y</think>\nAnswer 1: a\nAnswer 2: b", ["a", "b"]),
+        ("Answer 1 is a\nAnswer 2 is b", [None, None]),
+    ],
+)
+def test_labels_begin_the_answers_of_a_set_that_has_no_other_form(completion, expected):
+    reading = PROBLEMS["gsm8k"][0].read(completion, 2)
+    assert reading.answers == expected
+    assert not any(reading.strict)
+
+
+@pytest.mark.parametrize(
     ("name", "completion", "answers", "strict"),
     [
         ("maze", "<answer_1>UU</answer_1><answer_2>RR", 2, [True, False]),  # both are read, one without its end

@@ -12,7 +12,7 @@ import numpy as np
 from vpo.core.checks import as_integer, check_weights
 from vpo.tasks import answers as answer_format
 from vpo.tasks.fences import OPAQUE
-from vpo.tasks.forms import TAGS, Example, Form, find_sections, instruction
+from vpo.tasks.forms import TAGS, Example, Form, find_sections, instruction, labelled
 from vpo.tasks.hooks import PictureHooks, SearchHooks
 from vpo.tasks.reading import Native, Reading, Section, read_natives, read_sections
 from vpo.tasks.thoughts import blank_thoughts, prompted_end
@@ -149,8 +149,8 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         """The m answers of a completion, which of them are in the form that was asked for, and their parts.
 
         Answers in tags count where a tag is there, tags without numbers in their order; else those in the task's own
-        form, as `native` finds them. Tags in a thought that the prompt opened do not count where such an answer comes
-        after it.
+        form, as `native` finds them; without any, those of a set after labels such as ``Answer 1:``. Tags in a thought
+        that the prompt opened do not count where an answer in the task's own form comes after it.
         """
         found = [self.sections(completion, answers)]
         if answers > 1:
@@ -161,6 +161,8 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         thought = prompted_end(completion, OPAQUE)
         tagged = next((each for each in found if each and each[-1].end > thought), [])
         natives = [] if tagged else self.native(blank_thoughts(completion, OPAQUE), answers)
+        if not natives and not tagged and answers > 1:
+            tagged = labelled(completion)
         if not natives and (tagged := tagged or next(filter(None, found), [])):
             return read_sections(tagged, len(completion), answers)
         if self.wraps_single:
