@@ -29,6 +29,8 @@ OTHER = CALL.replace('"f"', '"g"')
                 "`5 * 10 + 3`",
                 "\n**5 * 10 + 3.**\n",
                 r"\boxed{5 * 10 + 3}",
+                "5 * 10 + 3\n\nThis uses 3, 5 and 10.",
+                "So:\n5 * 10 + 3\n**5 * 10 + 3**",
             )
         ),
         *(
@@ -57,6 +59,11 @@ def test_a_single_answer_in_the_form_of_the_task(name, completion, expected):
     ("name", "completion", "expected"),
     [
         ("countdown", "1. 5 * 10 + 3\n2. 3 + 10 * 5\nDone.", ["5 * 10 + 3", "3 + 10 * 5", None]),
+        (
+            "countdown",
+            "### Answer 1\n5 * 10\n\nIt is 50.\n### Answer 2\n3 + 5 = 8\n8 * 10",
+            ["5 * 10", "3 + 5 = 8\n8 * 10", None],
+        ),
         ("maze", "Route 1: UURR\nRoute 2: RRUU\nRoute 3: URUR\nRoute 4: DDDD", ["UURR", "RRUU", "URUR"]),
         ("eureqa", f"First:\n{LIST}\nSecond:\nA: Eve\nB: Tim", [LIST, "A: Eve\nB: Tim", None]),
         (

@@ -135,9 +135,12 @@ class CountdownTask(Task[CountdownProblem]):
         return bool(vector[-1] >= 1)
 
     def read(self, completion: str, answers: int) -> Reading:
-        """The answers, those in tags without marks around their expression, too."""
+        """The answers, those in tags without what is around their only expression, too."""
         reading = super().read(completion, answers)
-        return reading._replace(answers=[None if each is None else _bare(each) for each in reading.answers])
+        # What follows a tag that is mentioned, and never closed, may be anything.
+        closed = [each is not None and index != reading.unclosed for index, each in enumerate(reading.answers)]
+        bare = [_bare(each or "") if end else each for each, end in zip(reading.answers, closed, strict=True)]
+        return reading._replace(answers=bare)
 
     def native(self, text: str, answers: int) -> Sequence[Native]:
         """Lines that are expressions, or end in one after a colon or "the answer is", and the contents of boxes."""
@@ -190,9 +193,11 @@ def parse_expression(answer: str) -> Expression | None:
 
 
 def _bare(answer: str) -> str:
-    """The expression of an answer of one line, without marks around it; another answer as it is."""
-    found = None if "\n" in answer or parse_expression(answer) else _expression_in(answer)
-    return answer if found is None else found
+    """The only expression of an answer, without what is around it; an answer with several, or none, as it is."""
+    if parse_expression(answer) is not None:
+        return answer
+    found = {expression for *_, line in lines_of(answer) if (expression := _expression_in(line)) is not None}
+    return found.pop() if len(found) == 1 else answer
 
 
 def _expression_in(line: str) -> str | None:
