@@ -104,6 +104,10 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         """The problem for prompts that ask for several answers. Override it where `question` has the form of one."""
         return self.question(problem)
 
+    def example_for(self, problem: P) -> Example | None:
+        """The example in prompts that ask for several answers. Override it where problems ask for different things."""
+        return self.example
+
     def solved(self, vector: Sequence[float]) -> bool:
         """Whether an answer with these scores solves its problem: by default, all objectives are 1."""
         return all(score >= 1 - 1e-9 for score in vector)
@@ -274,7 +278,7 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         single = self.request(1) if answers == 1 else ""
         content = "\n\n".join(filter(None, [last["content"], review, goal, single]))
         messages = [*before, {**last, "content": content}]
-        return messages if answers == 1 else self.form.ask(messages, answers, self.example)
+        return messages if answers == 1 else self.form.ask(messages, answers, self.example_for(problem))
 
     def request(self, answers: int) -> str:
         """The text of a prompt that asks for so many answers, and shows their form; empty where the question does."""

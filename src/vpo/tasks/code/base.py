@@ -46,6 +46,17 @@ MEANS = Example(
     ),
 )
 
+SUM_OF_INPUT = Example(
+    "write a program that reads a line of integers from standard input and prints their sum",
+    (
+        fenced("print(sum(map(int, input().split())))"),
+        fenced(
+            "import sys\n\ntotal = 0\nfor number in sys.stdin.read().split():\n    total += int(number)\nprint(total)"
+        ),
+        fenced("from functools import reduce\n\nprint(reduce(lambda a, b: a + int(b), input().split(), 0))"),
+    ),
+)
+
 
 class ProgramTask(Task[CodeProblem]):
     """Programs in a fenced block of Python, run against tests.
@@ -139,6 +150,10 @@ class ProgramTask(Task[CodeProblem]):
         if problem.starter:
             parts.append(f"Begin with:\n{fenced(problem.starter)}")
         return [{"role": "user", "content": "\n\n".join(parts)}]
+
+    def example_for(self, problem: CodeProblem) -> Example | None:
+        """A program that reads standard input, where the problem asks for one."""
+        return SUM_OF_INPUT if problem.entry is None and self.example is MEANS else self.example
 
     def score(self, problem: CodeProblem, answer: str) -> Vector | None:
         """The scores of one answer, as `score_all` has them."""
