@@ -1,5 +1,7 @@
 """Advantages by answer: on the tokens of the answer, in a real trainer."""
 
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -105,7 +107,7 @@ def test_tokens_belong_to_the_answer_whose_tag_closes_next(name, texts, tokenize
 
 
 def test_tokens_of_a_tokenizer_that_spaces_its_tokens(tokenizers):
-    """Its tokens are longer together than one by one, so prefixes are decoded."""
+    """Its tokens are longer together than one by one, so each is decoded after others."""
     tokenizer = tokenizers["characters"]
     ids = tokenizer("aaabbbccc", add_special_tokens=False)["input_ids"]
 
@@ -113,6 +115,40 @@ def test_tokens_of_a_tokenizer_that_spaces_its_tokens(tokenizers):
         return [(text.index("b") - 1, 0), (text.index("c") - 1, 1), (len(text), 2)]
 
     assert TokenOwners(tokenizer, parts).of(ids, 3) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+class Counting:
+    """A tokenizer that counts the tokens that it decodes."""
+
+    def __init__(self, tokenizer):
+        self.tokenizer, self.decoded = tokenizer, 0
+
+    def decode(self, ids, **options):
+        self.decoded += len(ids)
+        return self.tokenizer.decode(ids, **options)
+
+
+@pytest.mark.parametrize("before", ["", "é", "\N{WAVING HAND SIGN} ✓"])
+def test_so_many_openings_take_linear_time(before, tokenizers):
+    decoded = []
+    for count in (100, 200):
+        tokenizer = Counting(tokenizers["bytes"])
+        ids = tokenizer.tokenizer(f"{before}{'<answer_1>' * count}", add_special_tokens=False)["input_ids"]
+        assert set(TokenOwners(tokenizer).of(ids, 3)) == {0}
+        decoded.append(tokenizer.decoded)
+    assert decoded[1] <= 2 * decoded[0]
+
+
+def test_tokens_end_where_the_text_before_them_does(tokenizers):
+    """Any bytes: half characters, wrong ones, and what the tokenizer writes for them."""
+    random, tokenizer = Random("bytes"), tokenizers["bytes"]
+    for _ in range(300):
+        text = "".join(random.choices(["a", " ", "é", "✓", "\N{WAVING HAND SIGN}", "\ufffd"], k=10))
+        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        ids = [token for token in ids if random.random() < 0.9]
+        ends = [len(tokenizer.decode(ids[:count])) for count in range(len(ids) + 1)]
+        owners = TokenOwners(tokenizer, lambda text, answers: [(index, index) for index in range(len(text) + 1)])
+        assert owners.of(ids, 99) == [end + 1 if end < ends[-1] else 98 for end in ends[:-1]]
 
 
 def test_tokens_without_any_answer_belong_to_the_first_which_is_missing(tokenizers):

@@ -18,6 +18,7 @@ PIECES = [
     *(f"<answer_{number}>{WORD}</answer_{number}>" for number in (1, 2, 3)),
     *(f"\n### Answer {number}\n" for number in (1, 2, 3)),
     *(f"\n### Answer {number}\n{WORD}\n" for number in (1, 2, 3)),
+    *(f"\nAnswer {number}: {WORD}\n" for number in (1, 2, 3)),
     *(
         "**Solution 2**\n",
         '["',

@@ -55,6 +55,10 @@ def adding(tmp_path):
         ('```python\ndef f():\n    """\n    ```\n    f()\n    ```\n    """\n```', None),
         ("```python\nx = 1\n```python\nx = 2\n```", "x = 2"),
         ("```python title=a.py\nx = 1\n```", "x = 1"),
+        ("```python:a.py\nx = 1\n```", "x = 1"),
+        ("```python3.11\nx = 1\n```", "x = 1"),
+        ("```{python}\nx = 1\n```", "x = 1"),
+        ("```pycon\n>>> x\n```", None),
         ("````python\nx = 1\n```\n````", "x = 1\n```"),
         ("Here: ```python\nif x:\n        x = 1\n```", "if x:\n        x = 1"),
         ("- ```\n  x = 1\n  ```", "x = 1"),
@@ -83,6 +87,18 @@ OTHER_F = "```python\ndef f(): 3\n```"
         (f"{F}\n{G}", "h", "def g(): 2"),
         ("```python\nclass S:\n    def f(self): 1\n```\n" + USE, "S.f", "class S:\n    def f(self): 1"),
         (f"{F}\n```python\ndef f(): 9 +", "f", "def f(): 1"),
+        ("```\ndef f(): 1\n```\n```python\nassert f() == 1\n```", "f", "def f(): 1"),  # models forget the language
+        ("```\ndef f(): 1\n```\n```python\nassert f() == 1\n```", None, "def f(): 1"),
+        (f"```\ndef f(): 3\n```\n{F}", "f", "def f(): 1"),
+        (f"{F}\n```\ndef f(): 3\n```", "f", "def f(): 1"),
+        (f"```\ndef f(): 1\n```\n{G}", "f", "def f(): 1"),
+        (f"```python\nf = lambda: 1\n```\n{USE}", "f", "f = lambda: 1"),
+        (f"{F}\n```python\nf == lambda: 3\nff = lambda: 3\n```", "f", "def f(): 1"),
+        ("def f(): 1\n```", "f", "def f(): 1"),  # the fence was never opened
+        ("import os\n\ndef f(): 1\n```\n\nIt returns 1.", "f", "import os\n\ndef f(): 1"),
+        (f"def f(): 1\n```\nUse it:\n{USE}", "f", "def f(): 1"),
+        (f"def f(): 1\n```\nNo:\n{OTHER_F}", "f", "def f(): 3"),
+        (f"I import \ndef f(): 1\n{USE}", "f", "print(f())"),
     ],
 )
 def test_the_program_is_the_last_fence_that_defines_the_entry_point(answer, entry, program):
@@ -102,6 +118,7 @@ def test_the_program_is_the_last_fence_that_defines_the_entry_point(answer, entr
         (f"{G}\n{F}\n{OTHER_F}", 3, [F, OTHER_F, None]),
         (f"<answer_1>{F}</answer_1>\n{OTHER_F}", 2, [F, None]),
         (F, 2, [F, None]),
+        ("def f(): 1\n```\nIt works.", 1, ["def f(): 1\n```\nIt works."]),
         (f"<think>{F}</think>{OTHER_F}", 2, [OTHER_F, None]),
         ("```python\nprint(input())\n```\n```python\nprint(1)\n```", 2, ["```python\nprint(input())\n```", None]),
     ],

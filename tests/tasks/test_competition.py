@@ -103,6 +103,15 @@ def test_aime_has_one_split_whatever_its_file_is_called(tmp_path):
         task.problems("train")
 
 
+def test_rows_without_an_answer_are_left_out(tmp_path):
+    rows = [{"problem": "p", "answer": answer} for answer in (None, "1", " ", "2")]
+    task = task_of(tmp_path, rows)
+    with pytest.warns(UserWarning, match="left out 2 rows of math whose answer is empty; the first is test-0"):
+        assert [(each.id, each.answer) for each in task.problems("test")] == [("test-1", "1"), ("test-3", "2")]
+    solved = {"problem": "p", "answer": None, "solution": r"\boxed{3}"}
+    assert task_of(tmp_path, [solved]).problems("test")[0].answer == "3"
+
+
 @pytest.mark.parametrize(
     ("row", "settings", "message"),
     [

@@ -42,6 +42,11 @@ def answer(support, text):
         (answer("4,6", "the"), (0, 0, 0, 0, 0)),  # nothing left of it
         ("<support>4, 6</support>", (0, 0, 0, 0, 0)),
         ("<answer>Lake Vostok</answer>", (0, 0, 1, 1, 1)),
+        (f"<support>4</support>\n{answer('6', 'Lake Vostok')}", (1, 1, 1, 1, 1)),  # a tag for each citation
+        ("<support>1,2,3</support>" * 2 + answer("5, 6", "x"), (0, 0, 1, 1, 0)),  # four in all
+        ("<answer>Lake Vostok</answer><support>4</support><support>6</support>", (1, 1, 1, 1, 1)),
+        (answer("4", "x") + answer("6", "Lake Vostok"), (1, 0, 1, 1, 0)),  # of two answers, the first
+        (f"<think><support>4</support></think>{answer('6', 'x')}", (0, 1, 1, 1, 0)),
         ("Lake Vostok", (0, 0, 0, 0, 0)),
         (answer("4,6", "Lake Vostok" + " or that" * 1000), (1, 1, 1, 1, 4 / 2004)),  # a very long answer
         (answer("9" * 5000, "Lake Vostok"), (0, 0, 1, 1, 1)),

@@ -18,6 +18,25 @@ OTHER = CALL.replace('"f"', '"g"')
         ("countdown", r"So \[ \boxed{5 \times 10 + 3} \]", "5 * 10 + 3"),
         ("countdown", "1. 3 + 5\n2. 5 * 10 + 3\nEither is fine.", "5 * 10 + 3"),  # of two, the last
         ("countdown", "I found 53.", None),
+        ("countdown", "* The answer is 5 * 10 + 3.", "5 * 10 + 3"),
+        ("countdown", "So the expression that makes 53 is `5 * 10 + 3`.", "5 * 10 + 3"),
+        ("countdown", "The number 53 is 5 * 10 + 3", None),
+        *(
+            ("countdown", f"<answer>{text}</answer>", "5 * 10 + 3")
+            for text in (
+                r"\(5 \times 10 + 3\)",
+                r"$5 \cdot 10 + 3$",
+                "`5 * 10 + 3`",
+                "\n**5 * 10 + 3.**\n",
+                r"\boxed{5 * 10 + 3}",
+                "5 * 10 + 3\n\nThis uses 3, 5 and 10.",
+                "So:\n5 * 10 + 3\n**5 * 10 + 3**",
+            )
+        ),
+        *(
+            ("countdown", f"<answer>{text}</answer>", text)
+            for text in ("5 * 10\n5 * 10 + 3", "5 * 10 or 5 + 3", "3 +", "")
+        ),
         ("countdown", "<answer>3 + 5</answer>\n5 * 10 + 3", "3 + 5"),  # tags win
         ("countdown", "<think>\n5 * 10 + 3\n</think>", None),
         ("countdown", "<answer>3 + 5</answer>?\n</think>\n5 * 10 + 3", "5 * 10 + 3"),  # the prompt opened the thought
@@ -40,6 +59,11 @@ def test_a_single_answer_in_the_form_of_the_task(name, completion, expected):
     ("name", "completion", "expected"),
     [
         ("countdown", "1. 5 * 10 + 3\n2. 3 + 10 * 5\nDone.", ["5 * 10 + 3", "3 + 10 * 5", None]),
+        (
+            "countdown",
+            "### Answer 1\n5 * 10\n\nIt is 50.\n### Answer 2\n3 + 5 = 8\n8 * 10",
+            ["5 * 10", "3 + 5 = 8\n8 * 10", None],
+        ),
         ("maze", "Route 1: UURR\nRoute 2: RRUU\nRoute 3: URUR\nRoute 4: DDDD", ["UURR", "RRUU", "URUR"]),
         ("eureqa", f"First:\n{LIST}\nSecond:\nA: Eve\nB: Tim", [LIST, "A: Eve\nB: Tim", None]),
         (
@@ -78,6 +102,17 @@ SUM = "3 + 4 = 7, 7 * 2 = 14"
             for text in ("{14}", r"\$14", r"\text{14}", r"14\text{ apples}", r"\boxed{14}")
         ),
         ("gsm8k", r"\boxed{\text{so } {14} and {15}}", False),
+        *(
+            ("gsm8k", text, True)
+            for text in ("Total: 14", "= 14", "Tom has 14.", "#### = 14", "####: 14", r"The answer is \(14\).")
+        ),
+        ("gsm8k", "7 * 2 = <<7*2=14>>14 apples and\n7 * 2 = <<7*2=14>>14 pears.", True),
+        ("gsm8k", "So he earns $14/day.", True),
+        ("gsm8k", f"{SUM}.\n\n```python\nprint(7 * 2)  # 14\nx = 3\n```", True),
+        ("gsm8k", f"{SUM}.\n\n```python\ndef f():\n    return 3", True),
+        ("gsm8k", "```python\nprint(14)\n```", False),
+        *(("gsm8k", text, False) for text in ("The answer is .14", "The answer is $.14.", "It is 3 or .14")),
+        ("gsm8k", "The answer is 3 or\n\\(14\\) or \\(15\\)", False),
         ("gsm8k", f"{SUM}.\n\n**Answer:** 14 apples", True),
         ("gsm8k", "Twice 3 + 4 is twice 7.\nThat makes $14.00 in all.", True),
         ("gsm8k", f"#### Step 1\n{SUM}\n#### Answer\nThe answer is 14.", True),
@@ -89,6 +124,11 @@ SUM = "3 + 4 = 7, 7 * 2 = 14"
         ("gsm8k", "<think>The answer is 14.</think>", False),
         ("gsm8k", "<answer>15</answer> The answer is 14.", False),
         ("math", r"So the answer is $\frac{1}{2}$.", True),
+        ("math", r"So the answer is \(\frac{1}{2}\).", True),
+        ("math", r"The answer is \[ \frac12 \].", True),
+        ("math", r"The answer is \(2\) or \(\frac12\).", False),
+        ("math", r"The answer is $\frac12$ or $2$.", False),
+        ("math", r"The answer is $2$, $\frac12$.", False),
         ("math", r"\boxed{2}, no: \boxed{\frac12}", True),
         ("math", r"\boxed{\frac12} or else \boxed{2}", False),
     ],
@@ -100,12 +140,46 @@ def test_a_final_answer_of_a_single_solution(name, completion, right):
     assert task.solved(vector) == right
 
 
+@pytest.mark.parametrize(
+    "completion",
+    [
+        "I cannot solve it.",
+        "She bakes",
+        "3 + 4 = 7, and she earns 7 * 2",
+        "```python\nprint(14)\n```",
+        "3 + 4 = 7 or 7^2",
+    ],
+)
+def test_a_text_without_a_final_number_is_no_answer_of_gsm8k(completion):
+    assert PROBLEMS["gsm8k"][0].parse(completion, 1) == [None]
+
+
 def test_solutions_of_a_set_end_with_their_final_answers():
     pytest.importorskip("math_verify")
     task, _ = PROBLEMS["gsm8k"]
     assert task.parse("a\n#### 1\nb\n#### 2\nc", 3) == ["a\n#### 1", "b\n#### 2", None]
     assert task.parse(r"a \boxed{1} b \boxed{2}", 3) == [r"a \boxed{1}", r"b \boxed{2}", None]
     assert task.parse("The answer is 1. Or: the answer is 2.", 3)[:2] == ["The answer is 1.", "Or: the answer is 2."]
+
+
+@pytest.mark.parametrize(
+    ("completion", "expected"),
+    [
+        ("Answer 1: a\nAnswer 2: b", ["a", "b"]),
+        ("Two.\n1. **Answer 2:** b\n- Solution 1: a", ["a", "b"]),
+        ("Answer 1:\na\nAnswer 2:\nb\nAnswer 3:\nc", ["a", "b"]),
+        ("Answer 1: a\n```\nAnswer 2: x\n```", [None, None]),
+        ("### Answer 1\nAnswer 1: a\nAnswer 2: b", ["Answer 1: a\nAnswer 2: b", None]),  # headings win
+        ("Answer 1: a\nAnswer 2: b\n#### 14\n#### 15", ["Answer 1: a\nAnswer 2: b\n#### 14", "#### 15"]),  # so do marks
+        ("Answer 1: x\nAnswer 1: a", [None, None]),  # one number is no list
+        ("<think>Answer 1: x\nAnswer 2: y</think>\nAnswer 1: a\nAnswer 2: b", ["a", "b"]),
+        ("Answer 1 is a\nAnswer 2 is b", [None, None]),
+    ],
+)
+def test_labels_begin_the_answers_of_a_set_that_has_no_other_form(completion, expected):
+    reading = PROBLEMS["gsm8k"][0].read(completion, 2)
+    assert reading.answers == expected
+    assert not any(reading.strict)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--model", "./nowhere"], "./nowhere: no such folder"),
         (["maze", "--trainer-set", "epsilon_hihg=1"], "has no setting 'epsilon_hihg': did you mean 'epsilon_high'?"),
         (["maze", "--schedule", "linaer"], "trl.GRPOConfig refuses its settings (linaer is not a valid SchedulerType"),
-        (["maze", "--precision", "mixed"], "precision must be float32 on a CPU"),
         (["maze", "--generator", "vllm"], "generator vllm needs the package vllm: pip install vllm"),
         (["maze", "--vllm-mode", "server"], "vllm_mode needs generator vllm, not transformers"),
         (["maze", "--report-to", "trackio"], "report_to 'trackio' needs the package trackio: pip install trackio"),

@@ -60,7 +60,7 @@ def add_sampling(options: Options) -> None:
     add_task_settings(options)
     add_fields(options, EvalConfig, ("split", "problems", "pool", "answers", "max_tokens", "prefill"))
     add_fields(options, Sampling, ("temperature", "top_p", "batch", "seed", "thinking"))
-    add_fields(options, EvalConfig, ("generator", "endpoint", "limit", "concurrent"))
+    add_fields(options, EvalConfig, ("generator", "precision", "endpoint", "limit", "concurrent"))
     add_out(
         options,
         "folder of the evaluation",

@@ -92,7 +92,7 @@ def add(commands: Commands) -> None:
     sampling = command.add_argument_group("sampling and scoring")
     add_fields(sampling, SearchConfig, ("answers", "max_tokens", "prefill", "temperature", "top_p"))
     add_fields(sampling, SearchConfig, ("batch", "thinking", "seed"))
-    add_fields(sampling, SearchConfig, ("generator", "endpoint", "processes", "limit"))
+    add_fields(sampling, SearchConfig, ("generator", "precision", "endpoint", "processes", "limit"))
     add_json(command)
     add_examples(
         command,

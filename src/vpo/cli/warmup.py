@@ -1,4 +1,4 @@
-"""`vpo warmup`: teach a model to write sets of answers in their tags."""
+"""`vpo warmup`: teach a model to write sets of answers in the form of its prompts."""
 
 import argparse
 import math
@@ -29,9 +29,9 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "warmup",
         help="teach a model to write sets of answers, before training it to write good ones",
-        description="Fine-tune a model on sets of answers in their tags: on the task's demonstrations, or on the "
-        "model's own single answers put together. For models that often fail to write a set in its tags. Then train "
-        "the result with `vpo train TASK --model PATH`.",
+        description="Fine-tune a model on sets of answers in the form of its prompts (--format): on the task's "
+        "demonstrations, or on the model's own single answers put together. For models that often fail to write sets "
+        "in that form. Then train the result with `vpo train TASK --model PATH`.",
     )
     add_model(command)
     add_task_option(command, "required")

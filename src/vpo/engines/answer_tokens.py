@@ -7,6 +7,9 @@ from typing import Any
 
 from vpo.tasks.answers import parts
 
+UNFINISHED = "\ufffd"  # what a tokenizer writes for a part of a character
+MOST_UNFINISHED = 8  # tokens of one character
+
 
 class TokenOwners:
     """Tells which answer each token of a completion belongs to. It remembers how many characters each token has."""
@@ -17,21 +20,31 @@ class TokenOwners:
         self._lengths: dict[int, int] = {}
 
     def of(self, ids: Sequence[int], answers: int) -> list[int]:
-        """For each token of a completion of so many answers, the index of the answer that it belongs to."""
+        """For each token of a completion of so many answers, the index of the answer that it belongs to.
+
+        Takes linear time.
+        """
         text = self._decode(ids)
         ends = [0, *accumulate(self._length(token) for token in ids)]  # characters after so many tokens
-
-        def characters(tokens: int) -> int:
-            if ends[-1] == len(text):
-                return ends[tokens]
-            # Some tokens are parts of characters, or decode to another text on their own.
-            return len(self._decode(ids[:tokens]))
-
+        if ends[-1] != len(text):  # some tokens are parts of characters, or decode to another text on their own
+            ends = self._ends_in_context(ids)
         owners: list[int] = []
         for end, index in self.find_parts(text, answers):
-            tokens = min(bisect_left(range(len(ids) + 1), end, key=characters), len(ids))
+            tokens = min(bisect_left(ends, end), len(ids))
             owners += [index] * (tokens - len(owners))
         return owners + [answers - 1] * (len(ids) - len(owners))
+
+    def _ends_in_context(self, ids: Sequence[int]) -> list[int]:
+        """Characters after so many tokens, each of which is decoded after the ones before it."""
+        ends = [0]
+        begin = finished = length = 0  # tokens before the context, tokens and characters before a character
+        for count in range(1, len(ids) + 1):
+            context, whole = self._decode(ids[begin:finished]), self._decode(ids[begin:count])
+            now = length + len(whole) - len(context)
+            ends.append(max(now, ends[-1]))
+            if not whole.endswith(UNFINISHED) or count - finished >= MOST_UNFINISHED:
+                begin, finished, length = finished, count, now
+        return ends
 
     def _length(self, token: int) -> int:
         if token not in self._lengths:

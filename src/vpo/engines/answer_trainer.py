@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from trl import GRPOTrainer
 
 from vpo.engines.answer_tokens import TokenOwners
 from vpo.engines.caller import caller_of
 from vpo.engines.compatibility import check, check_single_turn, single_reward_hint
+from vpo.engines.padding import UnpaddedTrainer
 from vpo.engines.reward import RewardFunction
 from vpo.engines.scorer import RewardResult
 from vpo.util.errors import InputError
 
 
-class AnswerTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is untyped
+class AnswerTrainer(UnpaddedTrainer):
     """A `trl.GRPOTrainer` that gives the tokens of each answer the advantage of that answer.
 
     It takes one reward function, made by vpo, for a method with an advantage for each answer: `vpo_marginal` with sets,

@@ -9,10 +9,9 @@ the results of tools in this way, and its loss takes the mask from its trainer. 
 
 from typing import Any
 
-from trl import GRPOTrainer
-
 from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.engines.compatibility import check_single_turn
+from vpo.engines.padding import UnpaddedTrainer
 from vpo.models.forced_tags import ForcedTags, ForcingProcessor
 
 
@@ -48,7 +47,7 @@ class _Forcing:
         return (prompt_ids, completion_ids, mask, *further)
 
 
-class ForcingTrainer(_Forcing, GRPOTrainer):  # type: ignore[misc]  # trl is untyped
+class ForcingTrainer(_Forcing, UnpaddedTrainer):
     """A `trl.GRPOTrainer` that samples with forced tags, and trains on the other tokens.
 
     Call ``force_tags(model, ForcedTags(tokenizer, tags_of(task, answers)))`` before ``train()``. Completions have one

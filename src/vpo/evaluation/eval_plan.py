@@ -10,6 +10,7 @@ from vpo.core.targets import weights_for
 from vpo.models.forced_tags import check_thinking
 from vpo.models.generate import Sampling
 from vpo.models.locate import LocatedModel, ResolvedModel, locate
+from vpo.models.precision import PRECISIONS, check_precision
 from vpo.models.remote import CONCURRENT, GENERATORS, check_remote, chosen_generator, locate_remote
 from vpo.tasks.task import scoring_note
 from vpo.util.errors import InputError
@@ -49,6 +50,12 @@ class EvalConfig:
         choices=GENERATORS,
         shown="endpoint where --endpoint is given, else transformers",
     )
+    precision: str | None = setting(
+        None,
+        "of the weights, with transformers",
+        choices=PRECISIONS,
+        shown="bfloat16 on a GPU, else float32",
+    )
     endpoint: str | None = setting(None, "address of an OpenAI-compatible server that has the models", metavar="URL")
     limit: float = setting(120.0, "seconds for an endpoint to answer", metavar="SECONDS", above=0)
     concurrent: int = setting(CONCURRENT, "requests in flight at an endpoint, within a batch", least=1)
@@ -61,6 +68,7 @@ class EvalConfig:
             check_remote(thinking=bool(self.sampling.get("thinking")), prefill=self.prefill)
         if self.base is not None and self.generator != "transformers":
             raise InputError(f"base is for adapters, which generator {self.generator} cannot load")
+        check_precision(self.precision, self.generator)
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,7 @@ class EvalPlan:
             "prefill": self.model.prefill,
             "sampling": asdict(self.sampling),
             **({} if generator == "transformers" else {"generator": generator}),
+            **({} if self.config.precision is None else {"precision": self.config.precision}),
             **scoring_note(self.model.task),
         }
 

@@ -71,7 +71,7 @@ def _load(plan: EvalPlan) -> Policy | VllmModel | RemoteModel:
         return RemoteModel(config.endpoint, served_name(config.model), plan.sampling, **reached)
     if config.generator == "vllm":
         return VllmModel(plan.model.path, plan.sampling, forced_opening(plan.model))
-    return load(plan.model.path, base=config.base)
+    return load(plan.model.path, precision=config.precision, base=config.base)
 
 
 def _write(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vpo.models.model_files import check_model_files, is_adapter
+from vpo.models.precision import check_bf16
 from vpo.util.errors import InputError, one_line
 from vpo.util.hub import loading_options
 from vpo.util.progress import waiting
@@ -17,7 +18,7 @@ class Policy:
 
     Attributes:
         path: where it was loaded from.
-        model: a transformers model, in float32 on a CPU.
+        model: a transformers model.
         tokenizer: with a chat template, padding on the left.
     """
 
@@ -31,7 +32,8 @@ def load(path: str, *, precision: str | None = None, base: str | None = None) ->
 
     Args:
         path: the folder or the name.
-        precision: of the weights, "float32" or "bfloat16". By default bfloat16 on a GPU; bf16 products crash some CPUs.
+        precision: of the weights, "float32" or "bfloat16"; by default bfloat16 on a GPU, else float32. A CPU that fails
+            at bf16 products is refused.
         base: of an adapter: its base model, where it is not where it was when the adapter was trained.
     """
     import torch
@@ -42,6 +44,8 @@ def load(path: str, *, precision: str | None = None, base: str | None = None) ->
     folder = Path(path)
     on_gpu = torch.cuda.is_available()
     precision = precision or ("bfloat16" if on_gpu else "float32")
+    if precision == "bfloat16":
+        check_bf16()
     if is_adapter(folder):
         from vpo.models.adapters import load_adapter  # which loads the base model with this function
 

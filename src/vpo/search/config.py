@@ -7,6 +7,7 @@ from typing import Any
 from vpo.evaluation.eval_plan import EvalConfig
 from vpo.models.forced_tags import check_thinking
 from vpo.models.generate import Sampling
+from vpo.models.precision import check_precision
 from vpo.models.remote import check_remote, chosen_generator
 from vpo.util.errors import InputError
 from vpo.util.settings import check_settings, setting, setting_like
@@ -22,6 +23,7 @@ class SearchConfig:
     model: str  # a run, an evaluation of a model, a folder, a name on the hub, or "embedded"
     generator: str = setting_like(EvalConfig, "generator")
     endpoint: str | None = setting_like(EvalConfig, "endpoint")
+    precision: str | None = setting_like(EvalConfig, "precision")
     strategy: str = setting("evolve", "how to search", choices=("evolve", "best_of_n", "tree", "openevolve"))
     task: str | None = None  # its name, or the path of a Python file that defines it
     task_settings: Mapping[str, Any] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class SearchConfig:
         object.__setattr__(self, "generator", chosen_generator(self.generator, self.endpoint))
         if self.endpoint is not None:
             check_remote(thinking=self.thinking, prefill=self.prefill)
+        check_precision(self.precision, self.generator)
         check_thinking(prefill=bool(self.prefill), thinking=self.thinking)
         if self.strategy == "openevolve" and (self.operators is not None or "tokens" in self.budget):
             raise InputError("strategy openevolve takes neither operators nor a budget in tokens")

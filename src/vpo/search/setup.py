@@ -33,7 +33,7 @@ GENERATORS: dict[str, type[EndpointGenerator | VllmGenerator | TransformersGener
     "endpoint": EndpointGenerator,
 }
 CHANGEABLE = ("iterations", "processes", "limit", "endpoint")  # when a search is resumed
-ELSEWHERE = ("prefill", "unsolved_by")  # where it is set, and among the cases
+ELSEWHERE = ("precision", "prefill", "unsolved_by")  # the first two where they are set, the third among the cases
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class SearchSetup:
         settings = {name: value for name, value in asdict(self.config).items() if name not in (*CHANGEABLE, *ELSEWHERE)}
         return {
             **({"prefill": True} if self.model.prefill else {}),
+            **({} if self.config.precision is None else {"precision": self.config.precision}),
             **settings,
             # A search may continue with the same model behind an endpoint.
             "generator": "vllm" if self.config.generator == "vllm" else "transformers",
@@ -93,7 +94,7 @@ class SearchSetup:
             return EndpointGenerator(str(config.endpoint), name, self.sampling, timeout=config.limit)
         if config.generator == "vllm":
             return VllmGenerator(VllmModel(self.model.path, self.sampling, forced_opening(self.model)))
-        policy = load(self.model.path)
+        policy = load(self.model.path, precision=config.precision)
         return TransformersGenerator(policy, self.sampling, self.model.forced_tags(policy.tokenizer))
 
     def new_strategy(self, problem: SearchProblem) -> Strategy:

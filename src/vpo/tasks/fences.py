@@ -14,6 +14,7 @@ _LINE = re.compile(
     rf"|.*?(?<!`)(?P<inline>`{{3,}}+)[ \t]*+(?P<language>{'|'.join(PYTHON)})[ \t\r]*+\Z",
     re.IGNORECASE,
 )
+_MARKED = re.compile(rf"\{{?\.?(?P<language>{'|'.join(PYTHON)})(?![a-z-])")  # python3.11, python:main.py, {{python}}
 # An <answer> and a closed fence are text as a whole: a <think> in them opens no thought, a </think> ends none. A fence
 # with a line that begins with one of these began in a thought, or ends in one.
 OPAQUE = re.compile(
@@ -89,6 +90,8 @@ def _opening(match: re.Match[str], start: int, indent: int) -> _Opened:
     if match["inline"]:
         return _Opened(start, indent, len(match["inline"]), match["language"].lower())
     language = (match["info"].split() or [""])[0].lower()
+    marked = _MARKED.match(language)
+    language = marked["language"] if marked else language
     return _Opened(start, len(match["before"]), len(match["fence"]), language)
 
 

@@ -136,9 +136,14 @@ class MusiqueTask(Task[MusiqueProblem]):
 
 
 def parse_answer(answer: str) -> tuple[list[int], str]:
-    """The different citations, in order, and the text of an answer; each empty where its tags are missing."""
+    """The different citations, in order, and the text of an answer; each empty where its tags are missing.
+
+    The citations are those before the end of the answer's text; without any, those after it.
+    """
     _, answer = split_thoughts(answer, SECTIONS, prompted=False)
-    support = between(answer, "<support>", "</support>") or ""
+    before, _, after = answer.partition("</answer>")
+    sections = SECTIONS.finditer(before if "<support>" in before else after)
+    support = " ".join(match["text"] for match in sections if match["name"] == "support")
     numbers = [int(number) for number in re.findall(r"[0-9]+", support) if len(number) <= 4]
     text = between(answer, "<answer>", "</answer>")
     if text is None:  # without its closing tag, it ends with the text

@@ -12,7 +12,7 @@ import numpy as np
 from vpo.core.checks import as_integer, check_weights
 from vpo.tasks import answers as answer_format
 from vpo.tasks.fences import OPAQUE
-from vpo.tasks.forms import TAGS, Example, Form, find_sections, instruction
+from vpo.tasks.forms import TAGS, Example, Form, find_sections, instruction, labelled
 from vpo.tasks.hooks import PictureHooks, SearchHooks
 from vpo.tasks.reading import Native, Reading, Section, read_natives, read_sections
 from vpo.tasks.thoughts import blank_thoughts, prompted_end
@@ -104,6 +104,10 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         """The problem for prompts that ask for several answers. Override it where `question` has the form of one."""
         return self.question(problem)
 
+    def example_for(self, problem: P) -> Example | None:
+        """The example in prompts that ask for several answers. Override it where problems ask for different things."""
+        return self.example
+
     def solved(self, vector: Sequence[float]) -> bool:
         """Whether an answer with these scores solves its problem: by default, all objectives are 1."""
         return all(score >= 1 - 1e-9 for score in vector)
@@ -149,8 +153,8 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         """The m answers of a completion, which of them are in the form that was asked for, and their parts.
 
         Answers in tags count where a tag is there, tags without numbers in their order; else those in the task's own
-        form, as `native` finds them. Tags in a thought that the prompt opened do not count where such an answer comes
-        after it.
+        form, as `native` finds them; without any, those of a set after labels such as ``Answer 1:``. Tags in a thought
+        that the prompt opened do not count where an answer in the task's own form comes after it.
         """
         found = [self.sections(completion, answers)]
         if answers > 1:
@@ -161,6 +165,8 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         thought = prompted_end(completion, OPAQUE)
         tagged = next((each for each in found if each and each[-1].end > thought), [])
         natives = [] if tagged else self.native(blank_thoughts(completion, OPAQUE), answers)
+        if not natives and not tagged and answers > 1:
+            tagged = labelled(completion)
         if not natives and (tagged := tagged or next(filter(None, found), [])):
             return read_sections(tagged, len(completion), answers)
         if self.wraps_single:
@@ -272,7 +278,7 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         single = self.request(1) if answers == 1 else ""
         content = "\n\n".join(filter(None, [last["content"], review, goal, single]))
         messages = [*before, {**last, "content": content}]
-        return messages if answers == 1 else self.form.ask(messages, answers, self.example)
+        return messages if answers == 1 else self.form.ask(messages, answers, self.example_for(problem))
 
     def request(self, answers: int) -> str:
         """The text of a prompt that asks for so many answers, and shows their form; empty where the question does."""

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from vpo import __version__
+from vpo.models.precision import check_bf16
 from vpo.training.config import TrainConfig
 from vpo.util.errors import InputError
 from vpo.util.files import free_bytes
@@ -13,7 +14,7 @@ PACKAGES = ("torch", "transformers", "trl", "accelerate", "datasets", "peft")
 
 
 def precision(setting: str, *, small: bool, lora: bool) -> str:
-    """The precision to train in. bf16 makes small models no faster, and crashes some CPUs."""
+    """The precision to train in. bf16 makes small models no faster, and crashes some CPUs, so those are asked first."""
     import torch
 
     if setting == "bfloat16" and not lora:
@@ -24,8 +25,8 @@ def precision(setting: str, *, small: bool, lora: bool) -> str:
     on_gpu = torch.cuda.is_available()
     if setting == "auto":
         return "mixed" if on_gpu and torch.cuda.is_bf16_supported() and not small else "float32"
-    if setting != "float32" and not on_gpu:
-        raise InputError(f"precision must be float32 on a CPU, since bf16 products crash some CPUs, not {setting}")
+    if setting != "float32":
+        check_bf16()
     return setting
 
 

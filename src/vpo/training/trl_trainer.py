@@ -1,4 +1,4 @@
-"""A `trl.GRPOTrainer` from a `TrainConfig`: the stock one, except for advantages of single answers and forced tags."""
+"""A `trl.GRPOTrainer` from a `TrainConfig`: it computes little padding, and gives answers advantages of their own."""
 
 import difflib
 from collections.abc import Mapping
@@ -182,7 +182,7 @@ def build_trainer(
 
 
 def _trainer_class(reward: RewardFunction, *, forced: bool) -> Any:
-    """The stock trainer, or one with an advantage for each answer, or with forced tokens."""
+    """The stock trainer that computes less padding, with an advantage for each answer or forced tokens where needed."""
     if forced:
         from vpo.engines.forcing_trainer import ForcingAnswerTrainer, ForcingTrainer
 
@@ -191,9 +191,9 @@ def _trainer_class(reward: RewardFunction, *, forced: bool) -> Any:
         from vpo.engines.answer_trainer import AnswerTrainer
 
         return AnswerTrainer
-    from trl import GRPOTrainer
+    from vpo.engines.padding import UnpaddedTrainer
 
-    return GRPOTrainer
+    return UnpaddedTrainer
 
 
 def full_weights(trainer: "GRPOTrainer") -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from vpo.tasks.fences import FENCE, PYTHON, Fence, fences
 
 LONGEST = 100_000  # characters of an answer; a longer one has no program
 _DEFINED = re.compile(r"^(?:(?:async +)?def|class) +([A-Za-z_]\w*)", re.MULTILINE)
+_CODE = re.compile(r"\s*+(?:(?:async )?def |class |import \w|from [\w.]+ import |@\w)")
 _READS_INPUT = re.compile(r"\binput *\(|\bstdin\b|\bopen\(0")
 
 
@@ -17,8 +18,8 @@ def extract_program(answer: str, entry: str | None = None) -> str | None:
 
     Of several blocks it is the last that defines the entry point; where none does, the last that defines any function
     or class or reads standard input, so that an example of use is not taken for the program; else the last. A block
-    without a language counts only where none is marked as Python: otherwise it is an example of output. A block that is
-    never closed counts where there is no other. None where there is no program.
+    without a language counts only where none that is marked as Python does that: otherwise it is an example of output.
+    A block that is never closed counts where there is no other. None where there is no program.
 
     Args:
         answer: of a model.
@@ -28,20 +29,29 @@ def extract_program(answer: str, entry: str | None = None) -> str | None:
         return None
     if FENCE not in answer:
         return answer if answer.strip() else None
-    blocks = python_blocks(answer)
-    if not blocks:
-        return None
     name = "" if entry is None else entry.partition(".")[0]
-    ranks = [2 if name in defined_names(each.body) else is_program(each.body) for each in blocks]
-    best = max(ranks)
-    return next(each.body for each, rank in zip(reversed(blocks), reversed(ranks), strict=True) if rank == best)
+
+    def rank(block: Fence) -> int:
+        return 2 if name and _defines(block.body, name) else int(is_program(block.body))
+
+    blocks = [(rank(each), each) for each in reversed(blocks_of(answer))]
+    highest = max((each for each, _ in blocks), default=0)
+    best = [block for each, block in blocks if each == highest]
+    return next((each.body for each in best if each.language), best[0].body if best else None)
+
+
+def blocks_of(answer: str) -> list[Fence]:
+    """The blocks of an answer that may be its program, and before them code whose fence is closed but not opened."""
+    end = answer.find(f"\n{FENCE}")
+    if end < 0 or not _CODE.match(answer) or not is_program(answer[:end]):
+        return python_blocks(answer)
+    return [Fence(0, end, "", answer[:end], closed=False), *python_blocks(answer)]
 
 
 def python_blocks(text: str) -> list[Fence]:
-    """The fenced blocks that may be programs: closed ones if there are any, of these the ones marked as Python."""
+    """The fenced blocks that may be programs: closed ones if there are any."""
     blocks = [each for each in fences(text) if each.language in ("", *PYTHON) and each.body.strip()]
-    blocks = [each for each in blocks if each.closed] or blocks
-    return [each for each in blocks if each.language] or blocks
+    return [each for each in blocks if each.closed] or blocks
 
 
 def program_blocks(text: str) -> list[Fence]:
@@ -63,6 +73,11 @@ def program_blocks(text: str) -> list[Fence]:
 def defined_names(source: str) -> dict[str, None]:
     """The functions and classes that a source defines."""
     return dict.fromkeys(_DEFINED.findall(source))
+
+
+def _defines(source: str, name: str) -> bool:
+    """Whether a source defines a name, as a function, a class or a lambda."""
+    return name in defined_names(source) or bool(re.search(rf"^{re.escape(name)} *= *lambda\b", source, re.MULTILINE))
 
 
 def is_program(text: str) -> bool:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vpo.core.checks import as_integer
 from vpo.sandbox.verdicts import Limits, Status, Verdict
-from vpo.tasks.code.answers import extract_program, fenced, is_program, program_blocks, program_form, python_blocks
+from vpo.tasks.code.answers import (
+    blocks_of,
+    extract_program,
+    fenced,
+    is_program,
+    program_blocks,
+    program_form,
+    python_blocks,
+)
 from vpo.tasks.code.expected import OUTPUT_BYTES, complete, patient_sandbox
 from vpo.tasks.code.feedback import feedback_on
 from vpo.tasks.code.problem import CodeProblem
@@ -35,6 +43,17 @@ MEANS = Example(
             "def mean(values):\n    total = 0\n    for value in values:\n        total += value\n"
             "    return total / len(values)"
         ),
+    ),
+)
+
+SUM_OF_INPUT = Example(
+    "write a program that reads a line of integers from standard input and prints their sum",
+    (
+        fenced("print(sum(map(int, input().split())))"),
+        fenced(
+            "import sys\n\ntotal = 0\nfor number in sys.stdin.read().split():\n    total += int(number)\nprint(total)"
+        ),
+        fenced("from functools import reduce\n\nprint(reduce(lambda a, b: a + int(b), input().split(), 0))"),
     ),
 )
 
@@ -132,6 +151,10 @@ class ProgramTask(Task[CodeProblem]):
             parts.append(f"Begin with:\n{fenced(problem.starter)}")
         return [{"role": "user", "content": "\n\n".join(parts)}]
 
+    def example_for(self, problem: CodeProblem) -> Example | None:
+        """A program that reads standard input, where the problem asks for one."""
+        return SUM_OF_INPUT if problem.entry is None and self.example is MEANS else self.example
+
     def score(self, problem: CodeProblem, answer: str) -> Vector | None:
         """The scores of one answer, as `score_all` has them."""
         return self.score_all([problem], [answer])[0]
@@ -194,9 +217,10 @@ class ProgramTask(Task[CodeProblem]):
         if answers > 1:
             blocks = program_blocks(text)
             return [Native(each.start, each.end, text[each.start : each.end], each.closed) for each in blocks]
-        if not python_blocks(text) and (FENCE in text or not is_program(text)):
+        whole = text.strip()
+        if not blocks_of(whole) and (FENCE in whole or not is_program(whole)):
             return []
-        return [Native(0, len(text), text.strip(), any(each.closed for each in python_blocks(text)))]
+        return [Native(0, len(text), whole, any(each.closed for each in python_blocks(text)))]
 
     def normal_form(self, answer: str) -> Hashable:
         """The same for programs that differ in layout, comments and docstrings only."""

@@ -5,7 +5,7 @@ A new form subclasses `Form`, in a file of this package, and stands in `FORMS`.
 
 from vpo.tasks.fences import OPAQUE
 from vpo.tasks.forms.base import Example, Form
-from vpo.tasks.forms.headings import Headings
+from vpo.tasks.forms.headings import Headings, labelled
 from vpo.tasks.forms.json_list import JsonList
 from vpo.tasks.forms.tags import OneShotTags, SystemTags, Tags
 from vpo.tasks.reading import Section
@@ -16,7 +16,7 @@ FORMS: dict[str, Form] = {form.name: form for form in (Tags(), SystemTags(), One
 TAGS = FORMS["tags"]
 ONE_SHOT = FORMS["tags-shot"]
 
-__all__ = ["FORMS", "ONE_SHOT", "TAGS", "Example", "Form", "find_form", "find_sections", "instruction"]
+__all__ = ["FORMS", "ONE_SHOT", "TAGS", "Example", "Form", "find_form", "find_sections", "instruction", "labelled"]
 
 
 def find_form(name: object) -> Form:

@@ -14,6 +14,12 @@ _HEADING = re.compile(
     r"(?P<number>[1-9][0-9]{0,5})(?P<rest>[ \t:.*]{0,9})\r?$",
     re.MULTILINE | re.IGNORECASE,
 )
+# Text may follow on the line of a label, so it needs a colon.
+_LABEL = re.compile(
+    r"^[ \t]{0,3}(?:(?:[-*•]|[0-9]{1,3}[.)])[ \t]{1,3})?(?:\*\*)?(?:answer|solution)[ \t](?P<number>[1-9][0-9]{0,5})"
+    r"(?:\*\*)?:(?:\*\*)?",
+    re.MULTILINE | re.IGNORECASE,
+)
 
 
 class Headings(Form):
@@ -35,24 +41,41 @@ class Headings(Form):
     def sections(self, completion: str, answers: int) -> list[Section]:
         """Headings such as ``**Solution 2:**`` count too, though not as strict ones."""
         text = blank_thoughts(completion, OPAQUE)
-        code = deque((each.start, each.end) for each in fences(text) if each.closed)
-        found = []
-        for match in _HEADING.finditer(text):
-            while code and code[0][1] <= match.start():
-                code.popleft()
-            if not code or match.start() < code[0][0]:
-                found.append(match)
-        ends = [*(match.start() for match in found), len(text)][1:]
+        found = _outside_code(_HEADING, text)
         last = text.rstrip().rpartition("\n")[2]
         cut = len(last) if last and self.opening(0).startswith(last) else 0  # a heading that was cut off
-        text = text.rstrip()[:-cut] if cut else text
-        return [
-            Section(
-                int(match["number"]) - 1,
-                match.end(),
-                end,
-                text[match.end() : end].strip() or None,
-                strict=match["exact"] == "### Answer " and not match["rest"].strip(),
-            )
-            for match, end in zip(found, ends, strict=True)
-        ]
+        return _between(found, text.rstrip()[:-cut] if cut else text, len(completion))
+
+
+def labelled(completion: str) -> list[Section]:
+    """The answers after labels such as ``Answer 1: 18``; none where all have one number."""
+    text = blank_thoughts(completion, OPAQUE)
+    found = _outside_code(_LABEL, text)
+    return _between(found, text, len(text)) if len({match["number"] for match in found}) > 1 else []
+
+
+def _between(found: list[re.Match[str]], text: str, length: int) -> list[Section]:
+    """The sections that begin with these matches; the last ends with the completion of so many characters."""
+    ends = [*(match.start() for match in found), length][1:]
+    return [
+        Section(
+            int(match["number"]) - 1,
+            match.end(),
+            end,
+            text[match.end() : end].strip() or None,
+            strict=match.re is _HEADING and match["exact"] == "### Answer " and not match["rest"].strip(),
+        )
+        for match, end in zip(found, ends, strict=True)
+    ]
+
+
+def _outside_code(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
+    """The matches of a pattern that are not inside closed fences."""
+    code = deque((each.start, each.end) for each in fences(text) if each.closed)
+    found = []
+    for match in pattern.finditer(text):
+        while code and code[0][1] <= match.start():
+            code.popleft()
+        if not code or match.start() < code[0][0]:
+            found.append(match)
+    return found

@@ -2,6 +2,8 @@
 
 import re
 
+from vpo.tasks.fences import FENCE, PYTHON, fences
+from vpo.tasks.math.equations import ANNOTATION
 from vpo.tasks.reading import Native
 
 LONGEST = 20_000  # characters of a solution; a longer one has no final answer
@@ -11,13 +13,15 @@ WORDS = 3  # of a line that is nothing but a number and its unit
 
 _BRACES = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{|\\(?:boxed|fbox)\s{1,3}[^\s{}$\\]+|\\.|[{}]", re.DOTALL)
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{(?P<inside>.*)\}", re.DOTALL)
-_MARK = re.compile(r"####(?P<rest>[^\n]*)")
+_MARK = re.compile(r"####[#:= \t]*+(?P<rest>[^\n]*)")
 _STATED = re.compile(
     r"\banswer(?: to [^.:\n]{1,80})?(?: is|:|=)[ \t:*`]*+(?P<answer>(?:[^.\n]|\.(?=[^\s*]))*)\.?", re.IGNORECASE
 )
 _HEADING = re.compile(r"[\s*_]*(?:[A-Za-z]{2}|\Z)")  # what follows the #### of a heading
 _WITH_DIGIT = re.compile(r"(?<![^\s=])[^\s=0-9]*+[0-9][^\s=]*+")
-_NUMBER = re.compile(r"-?\$?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:\\?%)?")
+_NUMBER = re.compile(r"-?\$?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)(?:\\?%)?")
+_GROUPS = re.compile(r"(?<=[0-9])(?:\{,\}|\\,)(?=[0-9]{3})")  # LaTeX for 1,234
+_PER = re.compile(r"(?<=[0-9])/[A-Za-z]{2,}\Z")
 _EMPHASIS = " \t\r*`_"
 _MARKS = " \t*_`\"'()[]{}\\.,;:!?$€£"
 _COMPUTED = re.compile(r"[0-9)]\s{0,3}[-+*/×÷^]\s{0,3}\Z")
@@ -67,7 +71,7 @@ def final_answer(solution: str, *, number: bool = False) -> str | None:
     form, content = _marked_or_boxed(solution, number=number)
     if not form:
         content = _stated(solution, number=number) or ""
-    content = content.strip().strip("$").strip()
+    content = _without_delimiters(content)
     return content if 0 < len(content) <= FINAL else None
 
 
@@ -115,21 +119,43 @@ def _unboxed(content: str) -> str:
     return "" if _BOX.search(content) else content
 
 
+def _without_delimiters(content: str) -> str:
+    """A final answer without the marks of a formula around the whole of it."""
+    content = content.strip()
+    for opening, closing in (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$")):
+        inside = content.removeprefix(opening).removesuffix(closing)
+        if len(content) - len(inside) == len(opening) + len(closing) and opening not in inside:
+            return inside.strip()
+    return content.strip("$").strip() if content.count("$") % 2 else content
+
+
 def _stated(solution: str, *, number: bool) -> str | None:
     """The answer of a solution without a mark: what it says the answer is, itself, or its last number."""
     sentences = [match["answer"].strip(_EMPHASIS) for match in _STATED.finditer(solution)]
-    line = solution.strip()
-    short = len(line) <= BARE and "\n" not in line
     if sentences and sentences[-1]:
         answer = sentences[-1].rpartition("=")[2] if number else sentences[-1]
         return _number_in(answer, first=True) or answer if number else answer
-    if short and not (number and len(line.split()) > WORDS and _last_number(line)):
-        return line.strip(_EMPHASIS)
-    return _last_number(line) if number else None
+    line = solution.strip()
+    short = len(line) <= BARE and "\n" not in line
+    if not number:
+        return line.strip(_EMPHASIS) if short else None
+    last = _number_in(_without_programs(line), first=False)
+    if last and not _NUMBER.match(line.lstrip(_MARKS)):
+        return last
+    with_digit = any(map(str.isdigit, line))
+    return line.strip(_EMPHASIS) if short and with_digit and len(line.split()) <= WORDS else last
 
 
-def _last_number(text: str) -> str | None:
-    return _number_in(text, first=False)
+def _without_programs(text: str) -> str:
+    """A text without its fences of Python: the numbers of a program that follows a solution are not its answer."""
+    if FENCE not in text:
+        return text
+    kept, begin = [], 0
+    for block in fences(text):
+        if block.language in PYTHON:
+            kept.append(text[begin : block.start])
+            begin = block.end
+    return "\n".join([*kept, text[begin:]])
 
 
 def _number_in(text: str, *, first: bool) -> str | None:
@@ -137,10 +163,13 @@ def _number_in(text: str, *, first: bool) -> str | None:
 
     That is so for 7^14, 14th, 14 million, 14 or 15, and an unfinished 7 * 14.
     """
+    text = ANNOTATION.sub("", _GROUPS.sub(",", text))
     found = list(_WITH_DIGIT.finditer(text))
     if not found:
         return None
     match = found[0 if first else -1]
-    number = match.group().strip(_MARKS)
+    before, number = match.group(), match.group().strip(_MARKS)
+    before = before[: before.index(number)]
+    number = _PER.sub("", f".{number}" if before.endswith(".") and not before.endswith("..") else number)
     part = _COMPUTES.match(text, match.end()) or _COMPUTED.search(text[max(0, match.start() - 8) : match.start()])
     return None if part or not _NUMBER.fullmatch(number) else number

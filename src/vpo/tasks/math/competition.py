@@ -2,6 +2,7 @@ r"""math: competition problems of MATH (arXiv 2103.03874) and AIME: the answer, 
 
 import math
 import re
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -101,7 +102,13 @@ class CompetitionTask(Task[CompetitionProblem]):
         check_split(split, tuple(published.files), f"{self.name} on {self.source}")
         require_math_verify(self.name)
         rows = read_data(self.name, published, self.data, split)
-        problems = [_problem(row, f"{split}-{index}", where) for index, (where, row) in enumerate(rows)]
+        read = [_problem(row, f"{split}-{index}", where) for index, (where, row) in enumerate(rows)]
+        problems = [each for each in read if each is not None]
+        if len(problems) < len(read):
+            first = f"the first is {split}-{read.index(None)}"
+            warnings.warn(
+                f"left out {len(read) - len(problems)} rows of {self.name} whose answer is empty; {first}", stacklevel=2
+            )
         if self.source == "aime":
             _check_aime(problems)
         return take(unique(problems, self.name), count)
@@ -160,8 +167,8 @@ def _vector(problem: CompetitionProblem, answer: str, right: bool | None) -> Vec
     return float(right), float(one_box(answer)), brevity(answer, length) * right
 
 
-def _problem(row: Mapping[str, Any], name: str, where: str) -> CompetitionProblem:
-    """Read a row; the field names of some years are in capitals."""
+def _problem(row: Mapping[str, Any], name: str, where: str) -> CompetitionProblem | None:
+    """Read a row, None where its answer is empty; the field names of some years are in capitals."""
     row = {str(key).lower(): value for key, value in row.items()}
     row_id = next((row[key] for key in ("unique_id", "id") if row.get(key) is not None), name)
     solution = field(row, "solution", str, where).strip() if row.get("solution") else None
@@ -169,6 +176,8 @@ def _problem(row: Mapping[str, Any], name: str, where: str) -> CompetitionProble
         answer = _answer_text(field(row, "answer", (str, int, float), where), where)
     else:
         answer = max(boxes(solution or ""), default=(0, ""))[1]
+    if not answer and "answer" in row:
+        return None
     if not answer:
         raise InputError(f"{where}: a row must have an answer, or a solution with one in \\boxed{{}}")
     # A solution without a box is no gold answer.

@@ -14,7 +14,7 @@ from vpo.tasks.lines import bare_line, lines_of
 from vpo.tasks.math.answers import boxes
 from vpo.tasks.math.arithmetic import Expression, Number, Token, evaluate, open_brackets, parse_number
 from vpo.tasks.math.solver import solutions
-from vpo.tasks.reading import Native
+from vpo.tasks.reading import Native, Reading
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 
@@ -34,6 +34,7 @@ _TOKEN = re.compile(r"[0-9]+|[-+*/()=]")
 _SPACE = re.compile(r"[ \t\n]+")
 _LATEX = re.compile(r"\\(times|cdot|div|left|right)(?![A-Za-z])")
 _OPERATOR_OF = {"times": "*", "cdot": "*", "div": "/", "left": "", "right": ""}
+_NAMED = re.compile(r"\b(?:answer|expression)\b", re.IGNORECASE)
 _OPERATORS = str.maketrans({"×": "*", "÷": "/", "−": "-", "·": "*"})
 
 
@@ -133,8 +134,16 @@ class CountdownTask(Task[CountdownProblem]):
         """Whether the expression is exact."""
         return bool(vector[-1] >= 1)
 
+    def read(self, completion: str, answers: int) -> Reading:
+        """The answers, those in tags without what is around their only expression, too."""
+        reading = super().read(completion, answers)
+        # What follows a tag that is mentioned, and never closed, may be anything.
+        closed = [each is not None and index != reading.unclosed for index, each in enumerate(reading.answers)]
+        bare = [_bare(each or "") if end else each for each, end in zip(reading.answers, closed, strict=True)]
+        return reading._replace(answers=bare)
+
     def native(self, text: str, answers: int) -> Sequence[Native]:
-        """Lines that are expressions, or end in one after a colon, and the contents of boxes."""
+        """Lines that are expressions, or end in one after a colon or "the answer is", and the contents of boxes."""
         natives = []
         for start, end, line in lines_of(text):
             if (expression := _expression_in(line)) is not None:
@@ -183,13 +192,23 @@ def parse_expression(answer: str) -> Expression | None:
     return expression if value is not None and value.lone is not None and value.value == expression.value else None
 
 
+def _bare(answer: str) -> str:
+    """The only expression of an answer, without what is around it; an answer with several, or none, as it is."""
+    if parse_expression(answer) is not None:
+        return answer
+    found = {expression for *_, line in lines_of(answer) if (expression := _expression_in(line)) is not None}
+    return found.pop() if len(found) == 1 else answer
+
+
 def _expression_in(line: str) -> str | None:
     """The expression of a line, without marks around it; None where it has none.
 
     Whether it can be computed, and equals what it claims, does not count: of many lines the right one would be left.
     """
     box = max(boxes(line), default=(0, ""))[1]
-    for candidate in (box, bare_line(line), bare_line(line.rpartition(":")[2])):
+    before, _, stated = line.rpartition(" is ")
+    ends = (line, line.rpartition(":")[2], stated if _NAMED.search(before) else "")
+    for candidate in (box, *map(bare_line, ends)):
         text = _LATEX.sub(lambda match: _OPERATOR_OF[match[1]], candidate)
         left = _split_at_equals(_tokens(text) or [])[0] if len(text) <= LONGEST else []
         if not {"+", "-", "*", "/"}.isdisjoint(left) and sum(not isinstance(token, str) for token in left) > 1:

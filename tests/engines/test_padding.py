@@ -1,0 +1,163 @@
+"""A trainer that computes little padding learns what a stock trainer learns."""
+
+import copy
+from itertools import chain
+
+import pytest
+import torch
+
+pytest.importorskip("trl")
+
+from datasets import Dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl import GRPOConfig, GRPOTrainer
+
+from tests.engines.tiny import save_tiny_model
+from vpo.engines.padding import ShiftedRows, UnpaddedTrainer, by_length
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
+
+PROMPTS = ["a", "abcdefgh" * 4, "abc", "abcdefghijklmnop" * 2]
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    return save_tiny_model(tmp_path_factory.mktemp("qwen3"))
+
+
+class Watched:
+    """Notes the shapes and the rows that the model computes."""
+
+    def __init__(self, *args, **settings):
+        self.shapes, self.lengths = [], []
+        super().__init__(*args, **settings)
+
+    def _compute_loss(self, model, inputs):
+        self.lengths.append((inputs["prompt_mask"].sum(1) + inputs["completion_mask"].sum(1)).tolist())
+        return super()._compute_loss(model, inputs)
+
+    def _get_per_token_logps_and_entropies(self, model, input_ids, attention_mask, logits_to_keep, *rest, **further):
+        handle = model.register_forward_pre_hook(
+            lambda _, __, inputs: self.shapes.append(tuple(inputs["input_ids"].shape)), with_kwargs=True
+        )
+        try:
+            return super()._get_per_token_logps_and_entropies(
+                model, input_ids, attention_mask, logits_to_keep, *rest, **further
+            )
+        finally:
+            handle.remove()
+
+
+class WatchedStock(Watched, GRPOTrainer):
+    pass
+
+
+class WatchedUnpadded(Watched, UnpaddedTrainer):
+    pass
+
+
+def reward(completions, **_):
+    return [sum(map(ord, text)) % 17 / 17 for text in completions]
+
+
+def train(trainer_class, path, folder, **settings):
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
+    tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
+    # Some completions end early.
+    model.generation_config.eos_token_id = [*range(0, len(tokenizer), 9), tokenizer.eos_token_id]
+    args = {
+        "output_dir": str(folder),
+        "max_steps": 2,
+        "num_generations": 4,
+        "per_device_train_batch_size": 4,
+        "gradient_accumulation_steps": 4,
+        "max_completion_length": 24,
+        "learning_rate": 0.1,
+        "optim": "sgd",
+        "beta": 0.1,
+        "bf16": False,
+        "use_cpu": True,
+        "report_to": "none",
+        "save_strategy": "no",
+        "disable_tqdm": True,
+        **settings,
+    }
+    data = Dataset.from_dict({"prompt": PROMPTS * 4})
+    trainer = trainer_class(model, reward, GRPOConfig(**args), data, processing_class=tokenizer)
+    before = copy.deepcopy(model.state_dict())
+    trainer.train()
+    return trainer, before, trainer.model.state_dict()
+
+
+def widths(trainer):
+    return sum(rows * columns for rows, columns in trainer.shapes)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"loss_type": each} for each in ("grpo", "dapo", "dr_grpo", "bnpo")),
+        {"entropy_coef": 0.1},
+        {"top_entropy_quantile": 0.5},
+        {"steps_per_generation": 8},
+        {"steps_per_generation": 4, "gradient_accumulation_steps": 2},
+        {"num_iterations": 2},
+        {"mask_truncated_completions": True},
+    ],
+    ids=lambda settings: " ".join(f"{name}={value}" for name, value in settings.items()),
+)
+def test_an_unpadded_trainer_learns_what_a_stock_one_learns(settings, tiny, tmp_path):
+    stock, before, expected = train(WatchedStock, tiny, tmp_path / "stock", **settings)
+    trainer, _, trained = train(WatchedUnpadded, tiny, tmp_path / "unpadded", **settings)
+    assert widths(trainer) < 0.9 * widths(stock)
+    moved = max((expected[name] - before[name]).abs().max() for name in before)
+    assert moved > 1e-3
+    for name in before:
+        torch.testing.assert_close(trained[name], expected[name], atol=float(moved) * 1e-4, rtol=1e-4)
+    for own, theirs in zip(trainer.state.log_history[:-1], stock.state.log_history[:-1], strict=True):
+        for name in ("loss", "grad_norm", "reward"):
+            assert own[name] == pytest.approx(theirs[name], rel=2e-3, abs=2e-5), name
+
+
+def test_batches_have_rows_of_similar_lengths(tiny, tmp_path):
+    trainer, _, _ = train(WatchedUnpadded, tiny, tmp_path)
+    lengths = list(chain.from_iterable(trainer.lengths[:4]))
+    assert lengths == sorted(lengths)
+    assert len(set(lengths)) > 3
+
+
+@pytest.mark.parametrize("settings", [{"loss_type": "bnpo"}, {"entropy_coef": 0.1}, {"top_entropy_quantile": 0.5}])
+def test_rows_stay_where_the_loss_depends_on_their_batch(settings, tiny, tmp_path):
+    stock, _, _ = train(WatchedStock, tiny, tmp_path / "stock", max_steps=1, **settings)
+    trainer, _, _ = train(WatchedUnpadded, tiny, tmp_path / "unpadded", max_steps=1, **settings)
+    assert trainer.lengths == stock.lengths
+
+
+def test_shifted_rows_come_back_where_they_were():
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(200):
+        prompt, completion, count = (int(torch.randint(1, 9, (), generator=generator)) for _ in range(3))
+        before = torch.randint(1, prompt + 1, (count, 1), generator=generator)
+        after = torch.randint(0, completion + 1, (count, 1), generator=generator)
+        mask = torch.cat([torch.arange(prompt) >= prompt - before, torch.arange(completion) < after], 1).long()
+        ids = torch.arange(1, mask.numel() + 1).reshape(mask.shape)
+        rows = ShiftedRows(mask, completion)
+        shifted = rows.shift(ids)
+        assert rows.kept <= shifted.shape[1] == mask.sum(1).max()
+        assert torch.equal(rows.shift(mask).cumprod(1), rows.shift(mask))  # no padding before a token
+        restored = rows.restore(shifted[:, -rows.kept :].float())
+        assert torch.equal(restored, (ids * mask)[:, prompt:].float())
+
+
+def test_by_length_keeps_every_row():
+    masks = [torch.tensor([[1, 1, 1], [1, 0, 0]]), torch.tensor([[1, 1, 0], [0, 0, 0]])]
+    shared = {"steps": torch.tensor(4), "images": None}
+    batches = [
+        {"prompt_mask": mask, "completion_mask": mask, "name": [f"{index}a", f"{index}b"], **shared}
+        for index, mask in enumerate(masks)
+    ]
+    first, second = by_length(batches)
+    assert [first["name"], second["name"]] == [["1b", "0b"], ["1a", "0a"]]
+    assert first["prompt_mask"].tolist() == [[0, 0, 0], [1, 0, 0]]
+    assert [first[name] for name in shared] == list(shared.values())
