@@ -155,7 +155,8 @@ class Narrowed(TorchDispatchMode):
         return function(*arguments, **(more or {}))
 
 
-def test_mixed_precision_narrows_the_weights_once():
+def test_mixed_precision_narrows_the_weights_once(monkeypatch):
+    monkeypatch.setattr(decoding, "can_fuse", lambda _: False)
     model = random_model("Llama")
     autocast = partial(torch.autocast, "cpu", torch.float16)  # some CPUs crash on bfloat16
     model.forward = autocast()(model.forward)  # as accelerate does
@@ -341,7 +342,7 @@ def test_a_run_is_the_same_with_prompts_shared(tmp_path, monkeypatch, lora):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("draw", DRAWS)
-@pytest.mark.parametrize("kind", ["Llama", "Qwen3", "Qwen3Moe"])
+@pytest.mark.parametrize("kind", ["Llama", "Qwen2", "Qwen3", "Qwen3Moe"])
 def test_what_is_recorded_on_a_gpu_writes_the_same(kind, draw, monkeypatch):
     monkeypatch.setattr(shared_prompts, "CAPACITY", 16)  # recorded again
     model = random_model(kind).cuda()

@@ -16,6 +16,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from vpo.models import transformers_private
+from vpo.models.fused_step import FusedStep, can_fuse
 from vpo.models.shared_prompts import SharedPromptCache, read_prompts
 from vpo.util.errors import InputError
 from vpo.util.grouping import group_by
@@ -92,6 +93,8 @@ def _sample(
     first = computed[::times]
     further = {name: inputs[name] for name in ("logits_to_keep",) if name in inputs}  # where the model has it
     decoder, logits = read_prompts(model, input_ids[first], mask[first], times, max_tokens, **further)
+    if can_fuse(model):
+        decoder.fused = FusedStep(model)
     tokens = input_ids.new_full((count, length + max_tokens), transformers_private.padding_token(config))
     tokens[:, :length] = input_ids
     unfinished = torch.ones(count, dtype=torch.bool, device=device)

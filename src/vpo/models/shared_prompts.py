@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from vpo.models import transformers_private
+from vpo.models.fused_step import FusedStep, product_dtype
 
 ATTENTION = "vpo_shared_prompts"  # the name of `_attend` in transformers' AttentionInterface
 CAPACITY = 256  # T at first, or all that is needed if less; it is doubled when it is full
@@ -35,8 +36,8 @@ class SharedPromptCache:
         import torch
 
         self.times, self.max_tokens = times, max_tokens
-        # Under mixed precision keys are wider than values, and both are narrowed to be multiplied.
-        self.values, self.keys = values, [each.to(value.dtype) for each, value in zip(keys, values, strict=True)]
+        dtype = product_dtype(values[0])  # under mixed precision keys and values may be wider
+        self.keys, self.values = ([each.to(dtype) for each in kind] for kind in (keys, values))
         self.own_keys, self.own_values = (
             [each.new_zeros(*each.shape[:2], times, 0, each.shape[3]) for each in kind]
             for kind in (self.keys, self.values)
@@ -79,21 +80,25 @@ class SharedPromptCache:
         """Attend to the prompt, with one product for the queries of all of its completions, and to each completion."""
         import torch
 
-        prompt_keys, prompt_values = self.keys[layer], self.values[layer]
+        # All of one precision: what adds in place is not narrowed by autocast.
+        dtype = product_dtype(key)
+        prompt_keys, prompt_values = self.keys[layer].to(dtype), self.values[layer].to(dtype)
+        query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
         prompts, heads, length, width = prompt_keys.shape
         count, query_heads = query.shape[:2]
         each = query_heads // heads  # heads of queries that share a head of keys
         rows = (prompts, heads, self.times, each)
-        queries = query.to(key.dtype).view(prompts, self.times, heads, each, width).transpose(1, 2)
+        queries = query.view(prompts, self.times, heads, each, width).transpose(1, 2)
         queries = queries.reshape(prompts, heads, self.times * each, width)
         to_prompt = (queries @ prompt_keys.transpose(2, 3)).view(*rows, length)
         to_own = queries.view(*rows, width) @ key.transpose(3, 4)
         scores = torch.cat([to_prompt, to_own], -1)
         scores = torch.add(self.hidden[..., : length + self.used], scores, alpha=scaling)
-        weights = torch.softmax(scores, -1).to(value.dtype)
-        from_prompt = weights[..., :length].view(prompts, heads, self.times * each, length) @ prompt_values
-        output = from_prompt.view(*rows, -1) + weights[..., length:] @ value
-        return output.transpose(1, 2).reshape(count, 1, query_heads, value.shape[-1])
+        weights = torch.softmax(scores, -1).to(dtype)
+        output = weights[..., :length].view(prompts, heads, self.times * each, length) @ prompt_values
+        from_own = (each.flatten(0, 2) for each in (weights[..., length:], value))
+        output = output.view(-1, each, value.shape[-1]).baddbmm_(*from_own)
+        return output.view(*rows, -1).transpose(1, 2).reshape(count, 1, query_heads, value.shape[-1])
 
     def get_seq_length(self, *_: Any) -> int:
         """Tokens of a completion, its prompt included (some models of transformers call it)."""
@@ -113,6 +118,7 @@ class SharedPromptDecoder:
         self.token = torch.zeros(len(prompts) * cache.times, 1, dtype=torch.long, device=prompts.device)
         self.mask = torch.ones_like(self.token)  # unused, but some models need one
         self.position = prompts.sum(1).repeat_interleave(cache.times)[:, None]
+        self.fused: FusedStep | None = None  # instead of the model, where it is set
         self.recorded: tuple[Any, Any] | None = None  # a CUDA graph, and where it leaves the logits
 
     def next(self, tokens: Any, step: int) -> Any:
@@ -133,6 +139,8 @@ class SharedPromptDecoder:
 
     def compute(self) -> Any:
         """The logits that follow `token`."""
+        if self.fused is not None:
+            return self.fused.logits(self.token, self.position + self.cache.step, self.cache)
         with transformers_private.attention(self.model, ATTENTION):
             output = self.model(
                 self.token,

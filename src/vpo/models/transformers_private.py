@@ -77,3 +77,28 @@ def own_loop(model: Any, mode: Any) -> Callable[..., Any] | None:
     from transformers.generation.utils import GENERATION_MODES_MAPPING
 
     return getattr(type(model), GENERATION_MODES_MAPPING[mode], None)
+
+
+def is_llama(model: Any) -> bool:
+    """Whether a model computes as Llama, Qwen2 or Qwen3 do, and nothing wraps, watches or replaces a part of it.
+
+    Adapters and quantisation bring layers or parameters of their own; accelerate and others replace `forward` of a
+    module. Under mixed precision that of the model itself is accelerate's, and does what autocast does around it.
+    """
+    import torch
+    import transformers
+
+    classes = (transformers.LlamaForCausalLM, transformers.Qwen2ForCausalLM, transformers.Qwen3ForCausalLM)
+    plain = (type(model).__module__, "torch.nn.modules.", "transformers.activations")
+    modules, parameters = list(model.modules()), dict(model.named_parameters())
+    biased = {name.split(".")[-2] for name in parameters if name.endswith(".bias")}
+    replaceable = modules[1:] if torch.is_autocast_enabled(model.device.type) else modules
+    return (
+        type(model) in classes
+        and all(type(each).__module__.startswith(plain) for each in modules)
+        and not any(each._forward_hooks or each._forward_pre_hooks for each in modules)
+        and not any("forward" in vars(each) for each in replaceable)
+        and {type(each) for each in parameters.values()} == {torch.nn.Parameter}
+        and len({(each.dtype, each.device) for each in parameters.values()}) == 1
+        and biased <= {"q_proj", "k_proj", "v_proj"}
+    )
