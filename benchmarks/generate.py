@@ -1,4 +1,4 @@
-"""How fast completions are sampled: with shared prompts, and by transformers' own loop.
+"""How fast completions are sampled: by transformers' own loop, with shared prompts, and with fused operations.
 
 python benchmarks/generate.py [MODEL] [--prompts 32] [--times 8] [--words 100] [--tokens 100] [--rounds 3] [--json]
 """
@@ -6,25 +6,36 @@ python benchmarks/generate.py [MODEL] [--prompts 32] [--times 8] [--words 100] [
 import argparse
 import json
 import time
+from contextlib import ExitStack
 from unittest import mock
 
-from vpo.models import generate
+from operations import operations_a_token
+from vpo.models import decoding, generate
 from vpo.models.locate import embedded
 from vpo.models.policy import Policy, load
+from vpo.models.transformers_private import is_llama
+
+LOOPS = ("alone", "shared", "fused")  # each is as the one before it, and faster
 
 
-def milliseconds(policy: Policy, prompts: list[list[dict[str, str]]], tokens: int, *, shared: bool) -> float:
-    """Time of one token of all completions, prompts included."""
+def milliseconds(policy: Policy, prompts: list[list[dict[str, str]]], tokens: int, loop: str) -> float:
+    """Time of one token of all completions in one of `LOOPS`, prompts included."""
     sampling = generate.Sampling(max_new_tokens=tokens, batch=len(prompts))
-    with mock.patch.object(generate, "shares_prompts", return_value=shared):
+    with ExitStack() as patches:
+        patches.enter_context(mock.patch.object(generate, "shares_prompts", return_value=loop != "alone"))
+        patches.enter_context(mock.patch.object(decoding, "can_fuse", is_llama if loop == "fused" else _never))
         generate.complete(policy, prompts[:2], sampling, quiet=True)
         start = time.perf_counter()
         completions = generate.complete(policy, prompts, sampling, quiet=True)
     return 1000 * (time.perf_counter() - start) / max(each.tokens for each in completions)
 
 
+def _never(_: object) -> bool:
+    return False
+
+
 def main() -> None:
-    """Time both, alternating, and print their ratio."""
+    """Time all loops, alternating, and print their ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", default=embedded("maze", size=9), metavar="MODEL")
     parser.add_argument("--prompts", type=int, default=32)
@@ -37,18 +48,21 @@ def main() -> None:
     policy = load(options.model)
     lengths = [options.words - index * options.words // (2 * options.prompts) for index in range(options.prompts)]
     prompts = [[{"role": "user", "content": "so " * length}] for length in lengths for _ in range(options.times)]
-    milliseconds_of: dict[str, list[float]] = {"alone": [], "shared": []}
+    loops = LOOPS if is_llama(policy.model) else LOOPS[:2]
+    milliseconds_of: dict[str, list[float]] = {loop: [] for loop in loops}
     for _ in range(options.rounds):
-        for name, times in milliseconds_of.items():
-            times.append(milliseconds(policy, prompts, options.tokens, shared=name == "shared"))
-    alone, shared = (min(times) for times in milliseconds_of.values())
+        for loop, times in milliseconds_of.items():
+            times.append(milliseconds(policy, prompts, options.tokens, loop))
+    operations = {loop: operations_a_token(policy.model, fused=loop == "fused") for loop in loops[1:]}
+    fastest = {loop: min(times) for loop, times in milliseconds_of.items()}
+    ratios = {loop: fastest["alone"] / fastest[loop] for loop in loops[1:]}
     if options.json:
-        print(json.dumps({"milliseconds_a_token": milliseconds_of, "ratio": alone / shared}))
+        print(json.dumps({"milliseconds_a_token": milliseconds_of, "ratios": ratios, "operations_a_token": operations}))
         return
-    print(
-        f"{policy.model.device}: {alone:.1f} ms a token of {len(prompts)} completions, {shared:.1f} with shared prompts"
-    )
-    print(f"{alone / shared:.2f} times as fast")
+    print(f"{policy.model.device}, {len(prompts)} completions")
+    for loop, time_a_token in fastest.items():
+        further = f", {ratios[loop]:.2f} times as fast, {operations[loop]} operations" if loop in ratios else ""
+        print(f"  {loop}: {time_a_token:.1f} ms a token{further}")
 
 
 if __name__ == "__main__":
