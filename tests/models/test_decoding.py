@@ -193,6 +193,7 @@ def test_the_cache_grows_with_the_completions(monkeypatch):
     model = random_model("Llama")
     tokens, mask = some_prompts()
     plain = written(model, tokens, mask, do_sample=True)
+    assert decoding._fuses(model)  # tries a token
     monkeypatch.setattr(shared_prompts, "CAPACITY", 3)
     capacities = []
     grow = SharedPromptCache.grow

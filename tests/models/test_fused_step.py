@@ -94,6 +94,7 @@ def test_decoding_computes_no_token_with_the_model_itself(kind, draw, monkeypatc
     model = random_model(kind)
     tokens, mask = some_prompts()
     plain = written(model, tokens, mask, **DRAWS[draw])
+    assert decoding._fuses(model)  # tries a token
     calls = []
     monkeypatch.setattr(FusedStep, "logits", counted(FusedStep.logits, calls))
     assert torch.equal(written(model, tokens, mask, custom_generate=decode, **DRAWS[draw]), plain)
@@ -193,6 +194,8 @@ def test_accelerate_may_wrap_forward_for_mixed_precision(monkeypatch):
     autocast = partial(torch.autocast, "cpu", torch.float16)
     model.forward = autocast()(model.forward)
     share_prompts(model, autocast)
+    with autocast():
+        assert decoding._fuses(model)  # tries a token
     tokens, mask = some_prompts()
     calls = []
     monkeypatch.setattr(FusedStep, "logits", counted(FusedStep.logits, calls))
@@ -221,3 +224,18 @@ def test_under_mixed_precision_keys_and_values_are_stored_narrow(monkeypatch):
 def noted(decoder_and_logits, caches):
     caches.append(decoder_and_logits[0].cache)
     return decoder_and_logits
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda *_: 1 / 0, lambda self, tokens, *_: torch.randn(len(tokens), 300)], ids=["fails", "differs"]
+)
+def test_a_model_whose_fused_tokens_are_not_its_own_computes_them_itself(wrong, monkeypatch, capsys):
+    model = varied_model("Qwen3")
+    prompts, mask = some_prompts()
+    sample = {"attention_mask": mask, "custom_generate": decode, "max_new_tokens": 5, "do_sample": False}
+    expected = model.generate(prompts, **sample)
+    decoding._fusible.clear()
+    monkeypatch.setattr(FusedStep, "logits", wrong)
+    for _ in range(2):
+        assert torch.equal(model.generate(prompts, **sample), expected)
+    assert capsys.readouterr().err.count("computed by the model's own operations") == 1

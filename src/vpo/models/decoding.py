@@ -20,11 +20,14 @@ from vpo.models.fused_step import FusedStep, can_fuse
 from vpo.models.shared_prompts import SharedPromptCache, read_prompts
 from vpo.util.errors import InputError
 from vpo.util.grouping import group_by
+from vpo.util.progress import say
 
+MOST_ROUNDING = 0.1  # of a probability in bf16
 CHECK_EVERY = 16  # tokens between checks on a GPU whether all completions have ended: a check makes Python wait for it
 
 _decoding = threading.RLock()  # a model's attention function is replaced meanwhile
 _shareable: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+_fusible: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
 def shares_prompts(model: Any) -> bool:
@@ -93,7 +96,7 @@ def _sample(
     first = computed[::times]
     further = {name: inputs[name] for name in ("logits_to_keep",) if name in inputs}  # where the model has it
     decoder, logits = read_prompts(model, input_ids[first], mask[first], times, max_tokens, **further)
-    if can_fuse(model):
+    if _fuses(model):
         decoder.fused = FusedStep(model)
     tokens = input_ids.new_full((count, length + max_tokens), transformers_private.padding_token(config))
     tokens[:, :length] = input_ids
@@ -145,6 +148,39 @@ def group_equal(rows: Sequence[object], most: int | None = None) -> tuple[list[i
     if most is not None and times > most:
         times = max(count for count in range(1, most + 1) if times % count == 0)
     return [index for group in groups.values() for index in group], times
+
+
+def _fuses(model: Any) -> bool:
+    """Whether the operations of a model's tokens are fused: a first token is tried, on a GPU recorded, too."""
+    if not can_fuse(model):
+        return False
+    if model not in _fusible:
+        _fusible[model] = _fused_is_own(model)
+        if not _fusible[model]:
+            say("vpo: tokens are computed by the model's own operations, since fused ones fail here")
+    return _fusible[model]
+
+
+def _fused_is_own(model: Any) -> bool:
+    """Whether a model and `FusedStep` give the tokens after a prompt the same probabilities, up to rounding."""
+    import torch
+
+    prompt = torch.arange(3, device=model.device)[None]
+    probabilities = []
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            for fused in (None, FusedStep(model)):
+                decoder, _ = read_prompts(model, prompt, torch.ones_like(prompt), 1, 1)
+                decoder.fused = fused
+                probabilities.append(decoder.next(prompt[0, :1], 0).float().softmax(-1))
+    except Exception:  # of a kernel that this device lacks, of memory
+        return False
+    finally:
+        model.train(training)
+    own, fused = probabilities
+    return bool((own - fused).abs().max() < MOST_ROUNDING)
 
 
 def _attends_to_all(model: Any) -> bool:
