@@ -123,8 +123,9 @@ class MazeStart:
         )
 
     def train_settings(self, rollouts: int) -> dict[str, Any]:
-        """Larger mazes have longer rollouts, of which fewer fit into memory for a backward pass."""
-        return {"micro_batch": min(256 if self.size <= 9 else 128, rollouts)}
+        """As many rollouts in a backward pass as divide those of a step; fewer of larger mazes, which are longer."""
+        most = min(256 if self.size <= 13 else 128, rollouts)
+        return {"micro_batch": max(count for count in range(1, most + 1) if rollouts % count == 0)}
 
 
 @dataclass(frozen=True, kw_only=True)
