@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
 from tests.engines.tiny import save_tiny_model
+from vpo.engines import padding
 from vpo.engines.padding import ShiftedRows, UnpaddedTrainer, by_length
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -120,7 +121,20 @@ def test_an_unpadded_trainer_learns_what_a_stock_one_learns(settings, tiny, tmp_
             assert own[name] == pytest.approx(theirs[name], rel=2e-3, abs=2e-5), name
 
 
-def test_batches_have_rows_of_similar_lengths(tiny, tmp_path):
+def test_rollouts_of_a_long_prompt_share_it(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.engines.test_padding.PROMPTS", [each * 6 for each in PROMPTS])
+    settings = {"max_completion_length": 8, "max_steps": 1}
+    stock, before, expected = train(WatchedStock, tiny, tmp_path / "stock", **settings)
+    trainer, _, trained = train(WatchedUnpadded, tiny, tmp_path / "unpadded", **settings)
+    assert min(rows for rows, _ in trainer.shapes) == 1  # four rollouts in a row
+    assert widths(trainer) < 0.4 * widths(stock)
+    moved = max((expected[name] - before[name]).abs().max() for name in before)
+    for name in before:
+        torch.testing.assert_close(trained[name], expected[name], atol=float(moved) * 1e-4, rtol=1e-4)
+
+
+def test_batches_have_rows_of_similar_lengths(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(padding, "cost_of", lambda model: None)
     trainer, _, _ = train(WatchedUnpadded, tiny, tmp_path)
     lengths = list(chain.from_iterable(trainer.lengths[:4]))
     assert lengths == sorted(lengths)

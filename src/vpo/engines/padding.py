@@ -1,20 +1,28 @@
-"""A `trl.GRPOTrainer` that computes little padding. Run on TRL 1.16.
+"""A `trl.GRPOTrainer` that computes little padding, and prompts once for several completions. Run on TRL 1.16.
 
     trainer = UnpaddedTrainer(model, reward_funcs=reward, args=grpo_config(reward), train_dataset=dataset)
 
 TRL pads the prompts of a step to the longest one on the left, and its completions on the right, and shuffles the rows
 into the batches of the backward passes. Here the rows of a batch have similar lengths, and each begins with its first
-token, so that a batch is as wide as its longest row. Loss and gradient stay the same, up to rounding. The means over
-batches that TRL logs, such as kl, weigh short rows more.
+token, so that a batch is as wide as its longest row. Where prompts are long beside their completions, the rollouts of a
+prompt stay together and share it (`vpo.engines.packing`). Loss and gradient stay the same, up to rounding. The means
+over batches that TRL logs, such as kl, weigh short rows more.
 """
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from trl import GRPOTrainer
 
+from vpo.engines.packing import Cost, PackedRows, Rollouts, cost_of
+from vpo.engines.prompts_once import PromptsOnce
+
 # Losses in which a row counts the same in every batch; that of "bnpo" is divided by the tokens of its batch.
 SORTED_LOSSES = ("grpo", "dapo", "dr_grpo")
+
+KINDS = ("ids", "mask")
 
 Batch = dict[str, Any]  # tensors with a row for each rollout, or of no dimension
 Results = tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]  # log-probabilities, entropies, auxiliary loss
@@ -32,8 +40,15 @@ class Unpadded:
         if any(isinstance(each, torch.Tensor | list) for each in further.values()):  # images, or what belongs to them
             whole: Results = compute(model, input_ids, attention_mask, logits_to_keep, size, **further)
             return whole
+        cost = None if further.get("compute_aux_loss") else self._pack_cost(model)
         parts: list[Results] = []
         for ids, mask in zip(input_ids.split(size), attention_mask.split(size), strict=True):
+            rollouts = cost and Rollouts.of(ids, mask, logits_to_keep)
+            most = rollouts.cheapest(cost)[1] if cost and rollouts else 1
+            if rollouts and most > 1:
+                packed = PackedRows(ids, logits_to_keep, rollouts, most)
+                parts.append(self._compute_packs(model, packed, **further))
+                continue
             rows = ShiftedRows(mask, logits_to_keep)
             logps, entropies, loss = compute(model, rows.shift(ids), rows.shift(mask), rows.kept, **further)
             parts.append((rows.restore(logps), None if entropies is None else rows.restore(entropies), loss))
@@ -44,6 +59,28 @@ class Unpadded:
             None if losses[0] is None else torch.stack(losses).mean(),
         )
 
+    def _compute_packs(self, model: Any, packed: PackedRows, compute_entropy: bool = False, **_: Any) -> Results:
+        """As TRL computes rows."""
+        trainer: Any = self
+        with trainer.accelerator.autocast():
+            outputs = model(
+                input_ids=packed.input_ids,
+                attention_mask=packed.attention_mask,
+                position_ids=packed.position_ids,
+                labels=packed.labels,
+                fused_lm_head=True,
+            )
+        entropies = packed.restore(outputs.entropy) if compute_entropy else None
+        return packed.restore(outputs.log_probs), entropies, None
+
+    def _pack_cost(self, model: Any) -> Cost | None:
+        """The cost of a model whose rows can be packed; None where they cannot, as with weights that are sharded."""
+        trainer: Any = self
+        if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
+            return None
+        whole = trainer.accelerator.unwrap_model(model)
+        return cost_of(whole.get_base_model() if hasattr(whole, "get_base_model") else whole)
+
     def _prepare_inputs(self, generation_batch: Any) -> Batch:
         """As TRL's, with rows of similar lengths in a batch; each optimizer step has the rows that it would have."""
         trainer: Any = self
@@ -53,8 +90,9 @@ class Unpadded:
         if not trainer.model.training or batches is sampled or not self._rows_can_move():
             return inputs
         step = trainer.args.gradient_accumulation_steps
+        cost = self._pack_cost(trainer.model)
         trainer._buffered_inputs = [
-            batch for start in range(0, len(batches), step) for batch in by_length(batches[start : start + step])
+            batch for start in range(0, len(batches), step) for batch in by_length(batches[start : start + step], cost)
         ]
         result: Batch = trainer._buffered_inputs[trainer._step % len(batches)]
         return result
@@ -66,8 +104,8 @@ class Unpadded:
         return trainer.loss_type in SORTED_LOSSES and not depends
 
 
-class UnpaddedTrainer(Unpadded, GRPOTrainer):  # type: ignore[misc]  # trl is untyped
-    """A `trl.GRPOTrainer` that computes little padding."""
+class UnpaddedTrainer(PromptsOnce, Unpadded, GRPOTrainer):  # type: ignore[misc]  # trl is untyped
+    """A `trl.GRPOTrainer` that computes little padding, and prompts once for several completions."""
 
 
 class ShiftedRows:
@@ -102,12 +140,39 @@ class ShiftedRows:
         return known.new_zeros(len(known), self.completion).scatter_add(1, self._sources, known)
 
 
-def by_length(batches: list[Batch]) -> list[Batch]:
-    """The rows of some batches, divided into as many by their number of tokens."""
+def by_length(batches: list[Batch], cost: Cost | None = None) -> list[Batch]:
+    """The rows of some batches, divided into as many by their number of tokens.
+
+    Where packs of rollouts with the same prompt cost less, by `cost`, these stay together.
+    """
     rows = {name: _joined([batch[name] for batch in batches]) for name in batches[0]}
     lengths = rows["prompt_mask"].sum(1) + rows["completion_mask"].sum(1)
-    orders = lengths.argsort(stable=True).chunk(len(batches))
-    return [{name: _taken(values, order) for name, values in rows.items()} for order in orders]
+    order = lengths.argsort(stable=True)
+    if cost is not None:
+        grouped = _by_prompt(rows, order)
+        order = min(order, grouped, key=lambda each: _least_cost(rows, each.chunk(len(batches)), cost))
+    return [{name: _taken(values, part) for name, values in rows.items()} for part in order.chunk(len(batches))]
+
+
+def _by_prompt(rows: dict[str, Any], order: torch.Tensor) -> torch.Tensor:
+    """The rows of one prompt after the other, prompts by their longest row."""
+    prompts = rows["prompt_ids"].masked_fill(rows["prompt_mask"] == 0, -1)[order]
+    _, names = prompts.unique(dim=0, return_inverse=True)
+    # The longest row of a prompt is its last.
+    last = torch.zeros_like(names).scatter_reduce(0, names, torch.arange(len(names), device=names.device), "amax")
+    return order[last[names].argsort(stable=True)]
+
+
+def _least_cost(rows: dict[str, Any], parts: Sequence[torch.Tensor], cost: Cost) -> float:
+    """The cost of batches of some rows each, in packs or not."""
+    total = 0.0
+    for part in parts:
+        ids, mask = (torch.cat([rows[f"prompt_{kind}"][part], rows[f"completion_{kind}"][part]], 1) for kind in KINDS)
+        rollouts = Rollouts.of(ids, mask, rows["completion_ids"].shape[1])
+        if rollouts is None:
+            return math.inf
+        total += rollouts.cheapest(cost)[0]
+    return total
 
 
 def _joined(values: list[Any]) -> Any:

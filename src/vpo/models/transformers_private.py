@@ -35,6 +35,11 @@ def looks_up_attention(model: Any) -> bool:
     return bool(model._supports_attention_backend)
 
 
+def attends_by_sdpa(model: Any) -> bool:
+    """Whether the layers attend by `scaled_dot_product_attention`, which takes any mask."""
+    return bool(model.config.get_text_config()._attn_implementation == "sdpa")
+
+
 @contextmanager
 def attention(model: Any, name: str) -> Iterator[None]:
     """Have the layers attend by the function that is registered under a name.
