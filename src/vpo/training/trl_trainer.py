@@ -61,6 +61,7 @@ CHECKPOINTED = 100_000_000
 def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, parameters: int) -> "GRPOConfig":
     """The arguments of the trainer; raises where it refuses a setting."""
     import torch
+    from transformers.utils import is_torch_tf32_available
 
     _check_trainer_settings(config.trainer)
     assert config.micro_batch is not None  # `resolve` has chosen it
@@ -90,6 +91,8 @@ def trainer_config(config: TrainConfig, reward: RewardFunction, output: Path, pa
         "disable_tqdm": True,  # `RunCallback` has a progress bar
         "use_cpu": not on_gpu,
     }
+    if on_gpu and is_torch_tf32_available():
+        settings["tf32"] = True  # float32 products, those of small models: a sixth of a step less on an H200
     if config.generator == "vllm":
         check_installed("vllm", "generator vllm", extra=None)
         if config.vllm_mode == "server" and not on_gpu:
