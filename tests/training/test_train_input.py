@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
         (["maze", "--model", "nowhere/model"], "nowhere/model: no such folder, and the model cannot be loaded from"),
         (["maze", "--model", "."], ": this is not the folder of a model: it has no config.json"),
         (["toolrl", "--model", "nowhere/model"], "task toolrl needs data: download"),
-        (["toolrl", "--data", "nowhere"], "no policy is shipped for toolrl, only for maze-7, maze-9: name a"),
+        (["toolrl", "--data", "nowhere"], "no policy is shipped for toolrl, only for maze-13, maze-7, maze-9: name a"),
         (["toolrl", "--model", "x/y", "--data", "nowhere"], "no such file or folder: nowhere (data of task toolrl)"),
         (["maze", "--answers", "0"], "answers must be 1 or more, not 0"),
         (["maze", "--method", "grpo", "--answers", "2"], "grpo takes 1 answer per rollout, not 2"),
