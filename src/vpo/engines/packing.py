@@ -177,4 +177,6 @@ class PackedRows:
     def restore(self, values: torch.Tensor) -> torch.Tensor:
         """Values of the tokens of packs, N × (W − 1), as those of completions, B × C; 0 where these are padding."""
         back = torch.as_tensor(self._back_BC, device=values.device)
-        return values.flatten()[back.clamp(min=0)].masked_fill(back < 0, 0)
+        # The gradient of an index in brackets is accumulated one element at a time; that of index_select is not.
+        known = values.flatten().index_select(0, back.clamp(min=0).flatten()).view_as(back)
+        return known.masked_fill(back < 0, 0)
