@@ -12,7 +12,7 @@ from vpo.models.decoding import decode, group_equal, share_prompts, shares_promp
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import embedded
 from vpo.models.policy import load
-from vpo.models.shared_prompts import SharedPromptCache
+from vpo.models.shared_prompts import SharedPromptCache, SharedPromptDecoder
 from vpo.tasks.maze import MazeTask
 from vpo.training.config import TrainConfig
 from vpo.training.train import train
@@ -115,6 +115,47 @@ def test_it_stops_where_all_have_ended():
     plain = written(model, tokens, mask, **ends)
     assert plain.shape[1] < 9 + 40
     assert torch.equal(written(model, tokens, mask, custom_generate=decode, **ends), plain)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("kind", ["Llama", "Qwen3"])
+def test_completions_that_have_ended_are_dropped(kind, fused, monkeypatch):
+    model = random_model(kind)
+    assert decoding._fuses(model)  # tries a token
+    if not fused:
+        monkeypatch.setattr(decoding, "can_fuse", lambda _: False)
+    computed = []
+    compute = SharedPromptDecoder.compute
+    monkeypatch.setattr(
+        SharedPromptDecoder, "compute", lambda self: (computed.append(len(self.token)), compute(self))[1]
+    )
+    tokens, mask = some_prompts()
+    for order in (torch.arange(20), torch.randperm(20, generator=torch.Generator().manual_seed(0))):
+        computed.clear()
+        ends = {"do_sample": True, "eos_token_id": list(range(30)), "max_new_tokens": 60}
+        plain = written(model, tokens[order], mask[order], **ends)
+        assert torch.equal(written(model, tokens[order], mask[order], custom_generate=decode, **ends), plain)
+        assert computed == sorted(computed, reverse=True)
+        assert computed[0] == 20
+        assert len(set(computed)) > 2  # dropped more than once
+        assert computed[-1] < 6
+
+
+def test_rows_are_dropped_where_at_most_half_are_left():
+    tokens, mask = some_prompts()
+    for ended, left in (
+        ([], None),
+        ([*range(10)], [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]),  # two whole prompts
+        ([*range(9)], None),  # a completion of the second prompt is left: three prompts of five rows
+        ([0, 1, 2, 6, 7, 9, 10, 11, 12, 15, 17, 19], [3, 4, 5, 8, 13, 14, 16, 18]),
+        ([*range(19)], [19]),
+        ([0, 1, 2, *range(5, 20)], [3, 4]),
+        ([0, 1, 2, 4, *range(5, 18)], [3, 0, 18, 19]),  # as many rows of each prompt
+    ):
+        decoder, _ = shared_prompts.read_prompts(random_model("Llama"), tokens[::5], mask[::5], 5, 9)
+        rows = decoder.drop(torch.isin(torch.arange(20), torch.tensor(ended, dtype=torch.long)))
+        assert (rows if rows is None else rows.tolist()) == left
+        assert len(decoder.token) == len(decoder.position) == (20 if left is None else len(left))
 
 
 def test_a_prompt_is_read_once_for_all_of_its_completions(monkeypatch):

@@ -205,7 +205,10 @@ def test_without_torch_the_extra_is_named(capsys, monkeypatch):
         (["eval", "nowhere"], "nowhere: no such folder; for a model's name on the hub, give a task too"),
         (["eval", "FOLDER", "--task", "maze"], "this is not the folder of a model: it has no config.json"),
         (["eval", "embedded", "--task", "maze", "--answers", "-1"], "answers must be 1 or more, not -1"),
-        (["eval", "embedded", "--task", "musique"], "no policy is shipped for musique, only for maze-13, maze-7, maze-9"),
+        (
+            ["eval", "embedded", "--task", "musique"],
+            "no policy is shipped for musique, only for maze-13, maze-7, maze-9",
+        ),
         (["eval", "embedded", "--task", "maze", "--set", "size=11"], "no policy is shipped for maze-11"),
         (["eval", "embedded", "--task", "maze", "--answers", "4"], "pool must be a multiple of the 4 answers"),
         (["eval", "embedded", "--task", "maze", "--answers", "9"], "answers must be at most 8 for this model"),

@@ -3,8 +3,9 @@
     model.generate(tokens, attention_mask=mask, custom_generate=decode)
 
 A set sampled ten times, or a group of rollouts, is many completions of one prompt. `generate` reads and stores that
-prompt once for each of them; here it is read once, by `shared_prompts.read_prompts`. The text is that of `generate`
-from the same seed, up to rounding, where there is no dropout. `benchmarks/generate.py` compares their speed.
+prompt once for each of them; here it is read once, by `shared_prompts.read_prompts`. Completions that have ended are
+dropped once at most half are left. The text is that of `generate` from the same seed, up to rounding, where there is no
+dropout. `benchmarks/generate.py` compares their speed.
 """
 
 import math
@@ -23,7 +24,8 @@ from vpo.util.grouping import group_by
 from vpo.util.progress import say
 
 MOST_ROUNDING = 0.1  # of a probability in bf16
-CHECK_EVERY = 16  # tokens between checks on a GPU whether all completions have ended: a check makes Python wait for it
+CHECK_EVERY = 16  # tokens between checks on a GPU which completions have ended: a check makes Python wait for it
+WORTH_LESS_ROWS = 16  # tokens that must be left for it to pay that the rest is copied, and on a GPU recorded again
 
 _decoding = threading.RLock()  # a model's attention function is replaced meanwhile
 _shareable: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
@@ -91,8 +93,8 @@ def _sample(
     mask = torch.ones_like(input_ids) if mask is None else mask
     order, times = group_equal([bytes(row) for row in input_ids.masked_fill(mask == 0, -1).cpu().numpy()])
     # Completions of a prompt that are not next to each other are computed next to each other, and sampled in order.
-    computed = torch.tensor(order, device=device)
-    restored = None if order == sorted(order) else torch.argsort(computed)
+    computed = torch.tensor(order, device=device)  # the completion of each row that is computed
+    restored = None if order == sorted(order) else torch.argsort(computed)  # the row of each completion
     first = computed[::times]
     further = {name: inputs[name] for name in ("logits_to_keep",) if name in inputs}  # where the model has it
     decoder, logits = read_prompts(model, input_ids[first], mask[first], times, max_tokens, **further)
@@ -117,6 +119,12 @@ def _sample(
             checks = (step + 1) % (CHECK_EVERY if input_ids.is_cuda else 1) == 0
             if step + 1 == max_tokens or (checks and not unfinished.any()):
                 break
+            if checks and max_tokens - step > WORTH_LESS_ROWS:
+                rows = decoder.drop(~unfinished[computed])
+                if rows is not None:
+                    computed = computed[rows]
+                    restored = torch.zeros_like(tokens[:, 0])  # any row for a completion that has ended
+                    restored[computed] = torch.arange(len(computed), device=device)
             logits = decoder.next(tokens[:, end] if restored is None else tokens[computed, end], step)
     if not numbers:
         raise RuntimeError("completions cannot be sampled: the logits of the model are not numbers (NaN)")

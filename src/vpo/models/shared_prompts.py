@@ -60,6 +60,16 @@ class SharedPromptCache:
         self.hidden = pad(self.hidden, (0, more), value=-math.inf)
         self.capacity = self.used = self.capacity + more
 
+    def keep(self, prompts: Any, completions: Any) -> None:
+        """Keep some prompts alone, by index, and of each of them some completions, a row of indices for each prompt."""
+        self.times = completions.shape[1]
+        for layer in range(len(self.keys)):  # one by one, since what is copied is in memory twice
+            for kind in (self.keys, self.values):
+                kind[layer] = kind[layer][prompts]
+            for kind in (self.own_keys, self.own_values):
+                kind[layer] = kind[layer][prompts[:, None], :, completions].transpose(1, 2).contiguous()
+        self.hidden = self.hidden[prompts]
+
     def begin(self, step: int) -> None:
         """Let tokens of a step be stored and attended to."""
         self.step.fill_(step)
@@ -136,6 +146,23 @@ class SharedPromptDecoder:
         graph, logits = self.recorded
         graph.replay()
         return logits
+
+    def drop(self, ended: Any) -> Any:
+        """Compute completions that have ended, (N,), no longer; the indices of those that are still computed.
+
+        None where more than half of all would be left, since each prompt keeps as many as the one that has most.
+        """
+        ended_Pn = ended.unflatten(0, (-1, self.cache.times))
+        left_P = (~ended_Pn).sum(1)
+        prompts, times = left_P.nonzero()[:, 0], int(left_P.max())
+        if 2 * len(prompts) * times > len(ended):
+            return None
+        completions = ended_Pn[prompts].byte().argsort(dim=1, stable=True)[:, :times]  # first those that have not ended
+        rows = (prompts[:, None] * self.cache.times + completions).flatten()
+        self.cache.keep(prompts, completions)
+        self.token, self.mask, self.position = self.token[rows], self.mask[rows], self.position[rows]
+        self.recorded = None
+        return rows
 
     def compute(self) -> Any:
         """The logits that follow `token`."""
