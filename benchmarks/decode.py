@@ -1,10 +1,10 @@
 """Tokens per second of decoding at the shapes of real models, with random weights: with and without fused operations.
 
 python benchmarks/decode.py [--shape qwen2.5-0.5b] [--prompts 32] [--times 8] [--length 330] [--tokens 256] [--top-k K]
-    [--layers N] [--kernels] [--json FILE]
+    [--layers N] [--lora RANK] [--kernels] [--json FILE]
 
 No model is downloaded: the time depends on shapes alone. --kernels lists what the GPU computes for a token, --layers
-keeps the first layers of a shape alone, for a CPU.
+keeps the first layers of a shape alone, for a CPU; --lora adds an adapter, as in training.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 import torch
+from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, GenerationConfig, LlamaConfig, PretrainedConfig, Qwen2Config
 
 from vpo.models import decoding
@@ -57,6 +58,9 @@ class Decoder:
         device = "cuda" if ON_GPU else "cpu"
         with torch.device(device):
             model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16 if ON_GPU else torch.float32)
+        if options.lora:
+            adapter = LoraConfig(r=options.lora, target_modules="all-linear", init_lora_weights=False)
+            get_peft_model(model, adapter)  # changes its layers
         self.model, self.top_k = model.eval(), options.top_k
         prompts = torch.randint(5, 1000, (options.prompts, options.length), device=device)
         self.ids = prompts.repeat_interleave(options.times, 0)
@@ -87,6 +91,7 @@ def main() -> None:
     for name, default in {"prompts": 32, "times": 8, "length": 330, "tokens": 256, "top-k": 0}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--layers", type=int)
+    parser.add_argument("--lora", type=int, metavar="RANK")
     parser.add_argument("--rounds", type=int, default=2, help="of which the fastest counts")
     parser.add_argument("--kernels", action="store_true")
     parser.add_argument("--json", type=Path)

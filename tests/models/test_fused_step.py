@@ -121,12 +121,6 @@ def test_each_call_computes_with_the_weights_of_its_time():
     assert torch.equal(after, written(model, tokens, mask, **DRAWS["greedy"]))
 
 
-def with_adapter(model):
-    from peft import LoraConfig, inject_adapter_in_model
-
-    return inject_adapter_in_model(LoraConfig(target_modules=["q_proj"]), model)
-
-
 def with_hook(model):
     model.model.layers[1].mlp.register_forward_hook(lambda *_: None)
     return model
@@ -161,7 +155,6 @@ def with_another_class(model):
 @pytest.mark.parametrize(
     "change",
     [
-        with_adapter,
         with_hook,
         with_replaced_forward,
         with_other_precision,

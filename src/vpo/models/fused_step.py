@@ -11,6 +11,7 @@ Shapes: N completions, F features, V tokens of the vocabulary; H heads of querie
 from typing import Any
 
 from vpo.models import transformers_private
+from vpo.models.low_rank import merged_weight
 
 CPU_COPY = 1 << 29  # bytes, beyond which a CPU spends its time in products, and fusing gains nothing
 
@@ -40,11 +41,11 @@ class FusedStep:
 
         decoder, head = model.get_decoder(), model.get_output_embeddings()
         self.device = model.device.type
-        dtype = product_dtype(head.weight)
+        dtype = product_dtype(decoder.norm.weight)
         torch.clear_autocast_cache()  # its narrow copies of the weights: those made here replace them
         self.embed, self.rotary, self.norm = model.get_input_embeddings(), decoder.rotary_emb, decoder.norm
         self.layers = [_Layer(index, layer, dtype) for index, layer in enumerate(decoder.layers)]
-        self.head = head.weight.to(dtype)
+        self.head = merged_weight(head).to(dtype)
 
     def logits(self, tokens: Any, positions: Any, cache: Any) -> Any:
         """The logits, N × V, after tokens, N × 1, at positions, N × 1; the cache attends to what came before."""
@@ -75,11 +76,11 @@ class _Layer:
         self.index, self.scaling, self.activation = index, attention.scaling, network.act_fn
         self.norms = layer.input_layernorm, layer.post_attention_layernorm
         self.queries, self.keys = (each.out_features // attention.head_dim for each in projections[:2])  # H and K
-        self.qkv = torch.cat([each.weight.to(dtype) for each in projections])
+        self.qkv = torch.cat([merged_weight(each).to(dtype) for each in projections])
         self.qkv_bias = torch.cat(biases) if biases else None
-        self.output = attention.o_proj.weight.to(dtype)
-        self.gate_up = torch.cat([each.weight.to(dtype) for each in (network.gate_proj, network.up_proj)])
-        self.down = network.down_proj.weight.to(dtype)
+        self.output = merged_weight(attention.o_proj).to(dtype)
+        self.gate_up = torch.cat([merged_weight(each).to(dtype) for each in (network.gate_proj, network.up_proj)])
+        self.down = merged_weight(network.down_proj).to(dtype)
         self.head_scale = None  # (H + K) × W, where queries and keys are normalised
         if hasattr(attention, "q_norm"):
             scales = (attention.q_norm.weight.expand(self.queries, -1), attention.k_norm.weight.expand(self.keys, -1))

@@ -4,12 +4,15 @@ transformers may change them in any release. `TESTED` says with which releases t
 with another one completions are sampled by plain `generate`, and nothing here but `can_be_recorded` is called.
 """
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from importlib.metadata import version
 from typing import Any
+
+from vpo.models.low_rank import is_mergeable
 
 TESTED = ">=5.17,<5.23"  # as in pyproject.toml; 5.17 on a GPU, 5.22 on a CPU
 
@@ -87,22 +90,27 @@ def own_loop(model: Any, mode: Any) -> Callable[..., Any] | None:
 def is_llama(model: Any) -> bool:
     """Whether a model computes as Llama, Qwen2 or Qwen3 do, and nothing wraps, watches or replaces a part of it.
 
-    Adapters and quantisation bring layers or parameters of their own; accelerate and others replace `forward` of a
-    module. Under mixed precision that of the model itself is accelerate's, and does what autocast does around it.
+    LoRA may, where it amounts to other weights, and `forward` of the model itself may be wrapped, as TRL and accelerate
+    do. Quantisation brings layers or parameters of its own; others replace `forward` of a module.
     """
     import torch
     import transformers
 
     classes = (transformers.LlamaForCausalLM, transformers.Qwen2ForCausalLM, transformers.Qwen3ForCausalLM)
     plain = (type(model).__module__, "torch.nn.modules.", "transformers.activations")
-    modules, parameters = list(model.modules()), dict(model.named_parameters())
+    modules = list(model.modules())
+    parameters = {
+        name.replace(".base_layer", ""): each for name, each in model.named_parameters() if ".lora_" not in name
+    }
     biased = {name.split(".")[-2] for name in parameters if name.endswith(".bias")}
-    replaceable = modules[1:] if torch.is_autocast_enabled(model.device.type) else modules
+    embeddings = model.get_input_embeddings()  # called as they are: gradient checkpointing with LoRA watches them
+    watched = [each for each in modules if each is not embeddings and (each._forward_hooks or each._forward_pre_hooks)]
     return (
         type(model) in classes
-        and all(type(each).__module__.startswith(plain) for each in modules)
-        and not any(each._forward_hooks or each._forward_pre_hooks for each in modules)
-        and not any("forward" in vars(each) for each in replaceable)
+        and all(type(each).__module__.startswith(plain) or is_mergeable(each) for each in modules)
+        and not watched
+        and inspect.unwrap(model.forward) is inspect.unwrap(type(model).forward)
+        and not any("forward" in vars(each) for each in modules[1:])
         and {type(each) for each in parameters.values()} == {torch.nn.Parameter}
         and len({(each.dtype, each.device) for each in parameters.values()}) == 1
         and biased <= {"q_proj", "k_proj", "v_proj"}
