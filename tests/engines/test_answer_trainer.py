@@ -11,10 +11,11 @@ from tests.engines.letters import own_reward
 from tests.engines.tiny import save_tiny_model
 from tests.engines.training import G, assert_advantages, by_token, run_trainer, swapped
 from vpo import advantages
-from vpo.engines.answer_tokens import TokenOwners
+from vpo.engines.answer_tokens import TokenOwners, common_start
 from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.engines.trl import reward_function
 from vpo.tasks.answers import write
+from vpo.tasks.eureqa import EureqaTask
 from vpo.util.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of other packages
@@ -146,9 +147,43 @@ def test_tokens_end_where_the_text_before_them_does(tokenizers):
         text = "".join(random.choices(["a", " ", "é", "✓", "\N{WAVING HAND SIGN}", "\ufffd"], k=10))
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         ids = [token for token in ids if random.random() < 0.9]
-        ends = [len(tokenizer.decode(ids[:count])) for count in range(len(ids) + 1)]
+        whole = tokenizer.decode(ids)
+        ends = [common_start(tokenizer.decode(ids[:count]), whole) for count in range(len(ids) + 1)]
         owners = TokenOwners(tokenizer, lambda text, answers: [(index, index) for index in range(len(text) + 1)])
         assert owners.of(ids, 99) == [end + 1 if end < ends[-1] else 98 for end in ends[:-1]]
+
+
+def test_all_bytes_of_a_character_belong_to_one_answer():
+    text = "A: Ada\nB: \u65e5\nA: Eve\nB: Bob"
+    owners = TokenOwners(Bytes(), EureqaTask().parts).of(list(text.encode()), 2)
+    assert bytes(byte for byte, owner in zip(text.encode(), owners, strict=True) if owner == 0).decode() == text[:11]
+
+
+class Bytes:
+    """A tokenizer of which each token is a byte."""
+
+    def decode(self, ids, **options):
+        return bytes(ids).decode(errors="replace")
+
+
+def test_lengths_that_agree_by_chance_do_not_count():
+    """Alone, the bytes of the emoji are three characters more, and the three words have no space in front."""
+    from tokenizers import Tokenizer, decoders, models
+    from transformers import PreTrainedTokenizerFast
+
+    words = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), "a", "|", "\u2581b"]
+    vocabulary = {word: index for index, word in enumerate(words)}
+    tokenizer = Tokenizer(models.BPE(vocabulary, [], byte_fallback=True, unk_token="<unk>"))
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizer, clean_up_tokenization_spaces=False)
+    emoji = [f"<0x{byte:02X}>" for byte in "\N{PARTY POPPER}".encode()]
+    ids = [vocabulary[word] for word in ["a", *emoji, "|", "\u2581b", "\u2581b", "\u2581b"]]
+    text = tokenizer.decode(ids)
+    assert sum(len(tokenizer.decode([token])) for token in ids) == len(text)
+    owners = TokenOwners(tokenizer, lambda text, answers: [(text.index("|"), 0), (len(text), 1)])
+    assert owners.of(ids, 2) == [0] * 5 + [1] * 4
 
 
 def test_tokens_without_any_answer_belong_to_the_first_which_is_missing(tokenizers):
