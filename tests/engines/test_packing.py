@@ -6,7 +6,7 @@ import torch
 
 pytest.importorskip("trl")
 
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, RobertaConfig
 from trl.trainer.utils import add_fused_lm_head
 
 from tests.engines.tiny import save_tiny_model
@@ -124,6 +124,12 @@ def test_the_cheapest_packs_follow_from_lengths():
     assert cheapest(1, 10, 24, weights) == 1
     value, most = Rollouts([100] * 8, [10] * 8, 100, [8]).cheapest(weights)
     assert (value, most) == (99 + 8 * 11, 8)
+
+
+def test_models_whose_packs_are_not_their_rows_are_not_packed():
+    shape = {"vocab_size": 60, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    config = RobertaConfig(**shape, num_attention_heads=2, is_decoder=True, pad_token_id=1)  # counts positions from 2
+    assert cost_of(AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")) is None
 
 
 def test_models_that_take_no_mask_of_their_own_are_not_packed(path):

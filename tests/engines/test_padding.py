@@ -8,6 +8,7 @@ import torch
 
 pytest.importorskip("trl")
 
+import peft
 from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
@@ -61,9 +62,9 @@ def reward(completions, **_):
     return [sum(map(ord, text)) % 17 / 17 for text in completions]
 
 
-def train(trainer_class, path, folder, **settings):
+def train(trainer_class, path, folder, adapt=lambda model: model, **settings):
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
+    model = adapt(AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32))
     tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
     # Some completions end early.
     model.generation_config.eos_token_id = [*range(0, len(tokenizer), 9), tokenizer.eos_token_id]
@@ -91,6 +92,10 @@ def train(trainer_class, path, folder, **settings):
     return trainer, before, trainer.model.state_dict()
 
 
+def with_prompt_tuning(model):
+    return peft.get_peft_model(model, peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4))
+
+
 def widths(trainer):
     return sum(rows * columns for rows, columns in trainer.shapes)
 
@@ -103,6 +108,7 @@ def widths(trainer):
         {"top_entropy_quantile": 0.5},
         {"steps_per_generation": 8},
         {"steps_per_generation": 4, "gradient_accumulation_steps": 2},
+        {"steps_per_generation": 4, "gradient_accumulation_steps": 3},
         {"num_iterations": 2},
         {"mask_truncated_completions": True},
     ],
@@ -133,6 +139,23 @@ def test_rollouts_of_a_long_prompt_share_it(tiny, tmp_path, monkeypatch):
         torch.testing.assert_close(trained[name], expected[name], atol=float(moved) * 1e-4, rtol=1e-4)
 
 
+def test_rows_with_a_prompt_of_an_adapter_are_left_to_trl(tiny, tmp_path):
+    settings = {"adapt": with_prompt_tuning, "max_steps": 1, "beta": 0.0, "learning_rate": 100.0}
+    _, before, expected = train(WatchedStock, tiny, tmp_path / "stock", **settings)
+    trainer, _, trained = train(WatchedUnpadded, tiny, tmp_path / "unpadded", **settings)
+    ((name, _),) = ((name, each) for name, each in trainer.model.named_parameters() if each.requires_grad)
+    moved = (expected[name] - before[name]).abs().max()
+    assert moved > 1e-4
+    torch.testing.assert_close(trained[name], expected[name], atol=float(moved) * 1e-3, rtol=1e-4)
+
+
+def test_a_batch_of_prompts_of_one_token_and_masked_completions_has_logits():
+    mask = torch.tensor([[1, 0, 0], [1, 0, 0]])
+    rows = ShiftedRows(mask, 2)
+    assert rows.kept < rows.shift(mask).shape[1]
+    assert not rows.restore(torch.ones(2, rows.kept)).any()
+
+
 def test_batches_have_rows_of_similar_lengths(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(padding, "cost_of", lambda model: None)
     trainer, _, _ = train(WatchedUnpadded, tiny, tmp_path)
@@ -152,14 +175,15 @@ def test_shifted_rows_come_back_where_they_were():
     generator = torch.Generator().manual_seed(0)
     for _ in range(200):
         prompt, completion, count = (int(torch.randint(1, 9, (), generator=generator)) for _ in range(3))
-        before = torch.randint(1, prompt + 1, (count, 1), generator=generator)
+        before = torch.randint(0, prompt + 1, (count, 1), generator=generator)
         after = torch.randint(0, completion + 1, (count, 1), generator=generator)
         mask = torch.cat([torch.arange(prompt) >= prompt - before, torch.arange(completion) < after], 1).long()
         ids = torch.arange(1, mask.numel() + 1).reshape(mask.shape)
         rows = ShiftedRows(mask, completion)
         shifted = rows.shift(ids)
-        assert rows.kept <= shifted.shape[1] == mask.sum(1).max()
-        assert torch.equal(rows.shift(mask).cumprod(1), rows.shift(mask))  # no padding before a token
+        assert rows.kept < shifted.shape[1] <= max(2, mask.sum(1).max() + 1)  # one more column for an empty prompt
+        whole = before[:, 0] > 0
+        assert torch.equal(rows.shift(mask)[whole].cumprod(1), rows.shift(mask)[whole])  # no padding before a token
         restored = rows.restore(shifted[:, -rows.kept :].float())
         assert torch.equal(restored, (ids * mask)[:, prompt:].float())
 

@@ -23,6 +23,7 @@ import torch
 from vpo.core.types import Array
 from vpo.models import transformers_private
 from vpo.models.decoding import shares_prompts
+from vpo.models.trials import evaluating, same_up_to_rounding
 
 IGNORED = -100  # the label of a token that is not scored
 # What a pair of tokens costs beside a weight: attention runs at about half of the speed of large matrix products.
@@ -53,16 +54,31 @@ _costs: WeakKeyDictionary[Any, Cost | None] = WeakKeyDictionary()
 def cost_of(model: Any) -> Cost | None:
     """The cost of a model that can compute packs; None for one that cannot.
 
-    Its layers must attend to all tokens in the usual way, by PyTorch's `scaled_dot_product_attention`.
+    Its layers must attend to all tokens in the usual way, by PyTorch's `scaled_dot_product_attention`; a pack is tried.
     """
     if model not in _costs:
-        _costs[model] = _cost(model)
+        can_pack = transformers_private.attends_by_sdpa(model) and shares_prompts(model) and _packs_are_rows(model)
+        _costs[model] = _cost(model) if can_pack else None
     return _costs[model]
 
 
-def _cost(model: Any) -> Cost | None:
-    if not (transformers_private.attends_by_sdpa(model) and shares_prompts(model)):
-        return None
+def _packs_are_rows(model: Any) -> bool:
+    """Whether two completions of a prompt have the same logits in a pack as in rows, up to rounding."""
+    ids = torch.tensor([[1, 2, 3, 4, 5], [1, 2, 3, 6, 7]], device=model.device)
+    pack = PackedRows(ids, 2, Rollouts([3, 3], [2, 2], 3, [2]), 2)
+    try:
+        with evaluating(model):
+            rows = model(ids).logits
+            packed = model(
+                pack.input_ids, attention_mask=pack.attention_mask, position_ids=pack.position_ids, use_cache=False
+            ).logits
+    except Exception:  # whatever an architecture raises that takes no positions or no mask of this shape
+        return False
+    scored = pack.labels[0] != IGNORED
+    return same_up_to_rounding(packed[0, scored], rows[:, -2:].flatten(0, 1))
+
+
+def _cost(model: Any) -> Cost:
     config = model.config.get_text_config()
     heads = config.num_attention_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // heads

@@ -5,8 +5,9 @@
 TRL pads the prompts of a step to the longest one on the left, and its completions on the right, and shuffles the rows
 into the batches of the backward passes. Here the rows of a batch have similar lengths, and each begins with its first
 token, so that a batch is as wide as its longest row. Where prompts are long beside their completions, the rollouts of a
-prompt stay together and share it (`vpo.engines.packing`). Loss and gradient stay the same, up to rounding. The means
-over batches that TRL logs, such as kl, weigh short rows more.
+prompt stay together and share it (`vpo.engines.packing`). Loss and gradient stay the same, up to rounding, where
+positions are rotary; those that a model has learned, as GPT-2's, count the padding in TRL. The means over batches that
+TRL logs, such as kl, entropy and clip ratios, weigh short rows more.
 """
 
 import math
@@ -29,7 +30,7 @@ Results = tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]  # log-p
 
 
 class Unpadded:
-    """Keeps a trainer from computing padding. Rows with images are left to TRL."""
+    """Keeps a trainer from computing padding. Rows with images, or with a prompt of an adapter, are left to TRL."""
 
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: torch.Tensor, attention_mask: torch.Tensor, logits_to_keep: int, **further: Any
@@ -37,7 +38,9 @@ class Unpadded:
         """As TRL's: log-probabilities and entropies of the last columns, here 0 where these are padding."""
         compute = super()._get_per_token_logps_and_entropies  # type: ignore[misc]
         size = further.pop("batch_size", None) or len(input_ids)
-        if any(isinstance(each, torch.Tensor | list) for each in further.values()):  # images, or what belongs to them
+        # Images, or what belongs to them.
+        further_rows = any(isinstance(each, torch.Tensor | list) for each in further.values())
+        if further_rows or self._reads_further_tokens(model):
             whole: Results = compute(model, input_ids, attention_mask, logits_to_keep, size, **further)
             return whole
         cost = None if further.get("compute_aux_loss") else self._pack_cost(model)
@@ -81,6 +84,13 @@ class Unpadded:
         whole = trainer.accelerator.unwrap_model(model)
         return cost_of(whole.get_base_model() if hasattr(whole, "get_base_model") else whole)
 
+    def _reads_further_tokens(self, model: Any) -> bool:
+        """Whether an adapter of peft adds tokens to the input, or looks for some: prompt tuning, activated LoRA."""
+        trainer: Any = self
+        whole = trainer.accelerator.unwrap_model(model)
+        adapters = [whole.peft_config[name] for name in whole.active_adapters] if hasattr(whole, "peft_config") else []
+        return any(each.is_prompt_learning or getattr(each, "alora_invocation_tokens", None) for each in adapters)
+
     def _prepare_inputs(self, generation_batch: Any) -> Batch:
         """As TRL's, with rows of similar lengths in a batch; each optimizer step has the rows that it would have."""
         trainer: Any = self
@@ -98,10 +108,12 @@ class Unpadded:
         return result
 
     def _rows_can_move(self) -> bool:
-        """Whether the loss is the same however rows are divided into batches."""
+        """Whether the loss is the same however rows are divided into batches, and these into optimizer steps."""
         trainer: Any = self
         depends = trainer._entropy_bonus_enabled or trainer.top_entropy_quantile < 1
-        return trainer.loss_type in SORTED_LOSSES and not depends
+        batches, step = trainer.args.steps_per_generation, trainer.args.gradient_accumulation_steps
+        aligned = batches % step == 0 or step % batches == 0
+        return trainer.loss_type in SORTED_LOSSES and not depends and aligned and not trainer._is_vlm
 
 
 class UnpaddedTrainer(PromptsOnce, Unpadded, GRPOTrainer):  # type: ignore[misc]  # trl is untyped
@@ -119,12 +131,14 @@ class ShiftedRows:
             completion: columns of the completions, the last ones.
         """
         self.completion = completion
-        longest = max(int(mask.sum(1).max()), 1)
-        # Tokens first, in their order.
-        self.columns = mask.argsort(dim=1, descending=True, stable=True)[:, :longest]
         before = mask.shape[1] - completion
+        needed = mask.clone()
+        needed[:, before - 1] = 1  # the logits of a completion's first token, though the prompt is empty
+        longest = max(int(needed.sum(1).max()), 2)
+        # Tokens first, in their order.
+        self.columns = needed.argsort(dim=1, descending=True, stable=True)[:, :longest]
         #: How many of the columns hold completions: all from the end of the shortest prompt on.
-        self.kept = max(longest - int(mask[:, :before].sum(1).min()), 1)
+        self.kept = max(longest - int(needed[:, :before].sum(1).min()), 1)
         sources = self.columns[:, -self.kept :] - before
         self._is_completion = (sources >= 0) & (self.shift(mask)[:, -self.kept :] > 0)
         self._sources = sources.clamp(min=0)

@@ -1,7 +1,9 @@
 """What TRL's trainer repeats for each completion of a prompt, or for each backward pass, done once. Run on TRL 1.16."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+Tokenized = tuple[list[list[int]], Any, Any]  # of each prompt; images; fields of prompts beside their tokens
 
 
 class Rows:
@@ -44,14 +46,15 @@ class PromptsOnce:
         inputs: dict[str, Any] = super()._prepare_inputs(rows)  # type: ignore[misc]
         return inputs
 
-    def _tokenize_prompts(self, prompts: list[Any]) -> tuple[list[list[int]], Any, Any]:
+    def _tokenize_prompts(self, prompts: list[Any]) -> Tokenized:
         """As TRL's, with neighbours that are the same prompt tokenized once."""
         trainer: Any = self
-        tokenize = super()._tokenize_prompts  # type: ignore[misc]
+        tokenize: Callable[[list[Any]], Tokenized] = super()._tokenize_prompts  # type: ignore[misc]
         if trainer._is_vlm or trainer.environment_factories is not None:
-            whole: tuple[list[list[int]], Any, Any] = tokenize(prompts)
-            return whole
+            return tokenize(prompts)
         starts = [index for index, prompt in enumerate(prompts) if not index or prompt != prompts[index - 1]]
         ids, images, fields = tokenize([prompts[index] for index in starts])
+        if fields:
+            return tokenize(prompts)
         counts = [end - start for start, end in zip(starts, [*starts[1:], len(prompts)], strict=True)]
         return [list(each) for each, count in zip(ids, counts, strict=True) for _ in range(count)], images, fields
