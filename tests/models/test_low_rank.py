@@ -66,7 +66,7 @@ def test_decoding_computes_no_token_with_the_model_itself(draw, monkeypatch):
     model, wrapper = adapted("Llama")
     tokens, mask = some_prompts()
     plain = written(wrapper, tokens, mask, **DRAWS[draw])
-    assert decoding._fuses(model)  # tries a token
+    assert decoding._fused_step(model)  # tries tokens
     calls = []
     monkeypatch.setattr(FusedStep, "logits", counted(FusedStep.logits, calls))
     assert torch.equal(written(wrapper, tokens, mask, custom_generate=decode, **DRAWS[draw]), plain)
@@ -113,7 +113,7 @@ def test_training_an_adapter_samples_with_fused_operations(tmp_path, monkeypatch
     model = save_tiny_model(tmp_path / "model")
     train(replace(SMALL, model=str(model), steps=2, max_tokens=8, lora=2, kl=None, micro_batch=None), tmp_path / "run")
     assert len(sampled) == 2
-    assert len(calls) == 1 + sum(tokens - 1 for tokens in sampled)  # one is the trial
+    assert len(calls) == 2 + sum(tokens - 1 for tokens in sampled)  # two are the trial
 
 
 def noted(tokens, inputs, sampled):

@@ -17,28 +17,31 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from vpo.models import transformers_private
-from vpo.models.fused_step import FusedStep, can_fuse
-from vpo.models.shared_prompts import SharedPromptCache, read_prompts
+from vpo.models.fused_step import FusedStep, can_fuse, fused_steps
+from vpo.models.shared_prompts import SharedPromptCache, positions, read_prompts
+from vpo.models.trials import evaluating, same_up_to_rounding
 from vpo.util.errors import InputError
 from vpo.util.grouping import group_by
 from vpo.util.progress import say
 
-MOST_ROUNDING = 0.1  # of a probability in bf16
 CHECK_EVERY = 16  # tokens between checks on a GPU which completions have ended: a check makes Python wait for it
+# What `generate` passes to a loop for tokens alone; models of images, say, get more.
+TOKEN_INPUTS = {"attention_mask", "position_ids", "past_key_values", "use_cache", "logits_to_keep"}
 WORTH_LESS_ROWS = 16  # tokens that must be left for it to pay that the rest is copied, and on a GPU recorded again
 
 _decoding = threading.RLock()  # a model's attention function is replaced meanwhile
 _shareable: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
-_fusible: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+_fused: WeakKeyDictionary[Any, Callable[[Any], FusedStep] | None] = WeakKeyDictionary()  # what makes it of a model
 
 
 def shares_prompts(model: Any) -> bool:
     """Whether a model can use the loop: all of its layers must attend to all tokens, in the usual way."""
     if not transformers_private.is_tested():
         return False
-    if model not in _shareable:
-        _shareable[model] = _attends_to_all(model) and _attends_as_usual(model)
-    return _shareable[model]
+    with _decoding:
+        if model not in _shareable:
+            _shareable[model] = _attends_to_all(model) and _attends_as_usual(model)
+        return _shareable[model]
 
 
 def share_prompts(model: Any, autocast: Callable[[], AbstractContextManager[Any]] = nullcontext) -> None:
@@ -67,11 +70,11 @@ def decode(
 ) -> Any:
     """Sample completions, as `generate` calls its loops; the result is prompts and completions, padded on the right.
 
-    What is not plain sampling of tokens (beams, embeddings instead of tokens, scores in the result) is left to the
-    loops of transformers.
+    What is not plain sampling of tokens (beams, images beside the tokens, scores in the result) is left to the loops of
+    transformers.
     """
     arguments = (model, input_ids, logits_processor, stopping_criteria, generation_config)
-    if not _is_plain_sampling(model, generation_config, inputs):
+    if not (_is_plain_sampling(model, generation_config) and _has_tokens_alone(model, input_ids, inputs)):
         return _own_loop(model, generation_config)(*arguments, **inputs)
     with _decoding:
         return _sample(*arguments, **inputs)
@@ -98,8 +101,9 @@ def _sample(
     first = computed[::times]
     further = {name: inputs[name] for name in ("logits_to_keep",) if name in inputs}  # where the model has it
     decoder, logits = read_prompts(model, input_ids[first], mask[first], times, max_tokens, **further)
-    if _fuses(model):
-        decoder.fused = FusedStep(model)
+    make = _fused_step(model)
+    if make is not None:
+        decoder.fused = make(model)
     tokens = input_ids.new_full((count, length + max_tokens), transformers_private.padding_token(config))
     tokens[:, :length] = input_ids
     unfinished = torch.ones(count, dtype=torch.bool, device=device)
@@ -158,37 +162,39 @@ def group_equal(rows: Sequence[object], most: int | None = None) -> tuple[list[i
     return [index for group in groups.values() for index in group], times
 
 
-def _fuses(model: Any) -> bool:
-    """Whether the operations of a model's tokens are fused: a first token is tried, on a GPU recorded, too."""
+def _fused_step(model: Any) -> Callable[[Any], FusedStep] | None:
+    """What makes a `FusedStep` of a model whose operations are fused: two tokens are tried, on a GPU recorded, too."""
     if not can_fuse(model):
-        return False
-    if model not in _fusible:
-        _fusible[model] = _fused_is_own(model)
-        if not _fusible[model]:
-            say("vpo: tokens are computed by the model's own operations, since fused ones fail here")
-    return _fusible[model]
+        return None
+    if model not in _fused:
+        steps = fused_steps(model.device)
+        _fused[model] = next((make for make in steps if _is_own(model, make)), None)
+        if _fused[model] is None:
+            say("vpo: tokens are computed by the model's own operations, since fused ones fail or differ here")
+        elif _fused[model] is not steps[0]:
+            say("vpo: tokens are computed without Triton's kernels, since they fail or differ here")
+    return _fused[model]
 
 
-def _fused_is_own(model: Any) -> bool:
-    """Whether a model and `FusedStep` give the tokens after a prompt the same probabilities, up to rounding."""
+def _is_own(model: Any, make: Callable[[Any], FusedStep]) -> bool:
+    """Whether a model and a `FusedStep` give the tokens after prompts the same logits, up to rounding."""
     import torch
 
-    prompt = torch.arange(3, device=model.device)[None]
-    probabilities = []
-    training = model.training
-    model.eval()
+    prompts = torch.arange(6, device=model.device).view(2, 3)
+    mask = torch.ones_like(prompts)
+    mask[0, 0] = 0
+    tokens = prompts.flatten()[:4]
+    logits = []
     try:
-        with torch.no_grad():
-            for fused in (None, FusedStep(model)):
-                decoder, _ = read_prompts(model, prompt, torch.ones_like(prompt), 1, 1)
+        with evaluating(model):
+            for fused in (None, make(model)):
+                decoder, _ = read_prompts(model, prompts, mask, 2, 2)
                 decoder.fused = fused
-                probabilities.append(decoder.next(prompt[0, :1], 0).float().softmax(-1))
+                logits.append(torch.stack([decoder.next(tokens, step).clone() for step in range(2)]))
     except Exception:  # of a kernel that this device lacks, of memory
         return False
-    finally:
-        model.train(training)
-    own, fused = probabilities
-    return bool((own - fused).abs().max() < MOST_ROUNDING)
+    own, fused = logits
+    return same_up_to_rounding(fused, own)
 
 
 def _attends_to_all(model: Any) -> bool:
@@ -207,17 +213,13 @@ def _attends_as_usual(model: Any) -> bool:
     """Whether each layer attends once, to what the cache returned: tried with one token."""
     import torch
 
-    training = model.training
-    model.eval()
     try:
-        with torch.no_grad():
+        with evaluating(model):
             prompt = torch.zeros(1, 2, dtype=torch.long, device=model.device)
             decoder, _ = read_prompts(model, prompt, torch.ones_like(prompt), 1, 1, _CheckedCache)
             decoder.compute()
     except Exception:  # whatever another architecture raises
         return False
-    finally:
-        model.train(training)
     checked = decoder.cache
     return isinstance(checked, _CheckedCache) and checked.attended == list(range(len(checked.keys)))
 
@@ -244,19 +246,29 @@ class _CheckedCache(SharedPromptCache):
         return super().attend(layer, query, key, value, scaling)
 
 
-def _is_plain_sampling(model: Any, config: Any, inputs: dict[str, Any]) -> bool:
+def _is_plain_sampling(model: Any, config: Any) -> bool:
     """Whether tokens are sampled one by one, and nothing but tokens is returned."""
     from transformers.generation.configuration_utils import GenerationMode
 
-    past = inputs.get("past_key_values")
     return (
         config.get_generation_mode() in (GenerationMode.SAMPLE, GenerationMode.GREEDY_SEARCH)
         and not config.return_dict_in_generate
-        and inputs.get("inputs_embeds") is None
-        and inputs.get("streamer") is None
-        and not (past is not None and past.get_seq_length())  # something was read before, as by prefix tuning
         and not (model.training and model.is_gradient_checkpointing)  # which stores no keys and values
     )
+
+
+def _has_tokens_alone(model: Any, input_ids: Any, inputs: dict[str, Any]) -> bool:
+    """Whether a model reads nothing but tokens, all of them now, at the positions that follow from the mask."""
+    given = {name for name, value in inputs.items() if value is not None}
+    if given - TOKEN_INPUTS or "prepare_inputs_for_generation" in vars(model):  # peft's, as for prompt tuning
+        return False
+    past, mask, own = (inputs.get(name) for name in ("past_key_values", "attention_mask", "position_ids"))
+    if past is not None and past.get_seq_length():
+        return False
+    if own is None:
+        return True
+    mask = own.new_ones(input_ids.shape) if mask is None else mask
+    return own.shape == mask.shape and bool((own == positions(mask))[mask != 0].all())
 
 
 def _own_loop(model: Any, config: Any) -> Callable[..., Any]:

@@ -3,11 +3,14 @@
 transformers computes a normalisation in six operations and a rotation in five, once for queries and once for keys, and
 multiplies by each weight alone. On a GPU most of these are kernels of a few microseconds. Here queries and keys are
 rotated together, in three operations; weights of the same input are multiplied in one product; a normalisation is one
-operation on a GPU; and the product before a residual connection adds to it.
+operation on a GPU; and the product before a residual connection adds to it. Where Triton runs, its kernels rotate,
+store and attend.
 
 Shapes: N completions, F features, V tokens of the vocabulary; H heads of queries, K of keys and of values, W wide.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from vpo.models import transformers_private
@@ -24,6 +27,12 @@ def can_fuse(model: Any) -> bool:
     return bool(copied <= _copy_limit(model.device))
 
 
+def fused_steps(device: Any) -> list[Callable[[Any], "FusedStep"]]:
+    """What makes a `FusedStep` of a model on a device, the fastest first: with Triton's kernels where they run."""
+    kernels = _triton_kernels(device)
+    return [FusedStep] if kernels is None else [partial(FusedStep, kernels=kernels), FusedStep]
+
+
 def product_dtype(tensor: Any) -> Any:
     """The precision in which a tensor is multiplied: narrower than its own under mixed precision."""
     import torch
@@ -35,8 +44,8 @@ def product_dtype(tensor: Any) -> Any:
 class FusedStep:
     """Computes the logits of completions with copies of a model's weights, as they are when it is made."""
 
-    def __init__(self, model: Any) -> None:
-        """Copy the weights of a model that `can_fuse`."""
+    def __init__(self, model: Any, kernels: Any = None) -> None:
+        """Copy the weights of a model that `can_fuse`; `kernels` is `triton_kernels`, or None for torch's."""
         import torch
 
         decoder, head = model.get_decoder(), model.get_output_embeddings()
@@ -44,7 +53,7 @@ class FusedStep:
         dtype = product_dtype(decoder.norm.weight)
         torch.clear_autocast_cache()  # its narrow copies of the weights: those made here replace them
         self.embed, self.rotary, self.norm = model.get_input_embeddings(), decoder.rotary_emb, decoder.norm
-        self.layers = [_Layer(index, layer, dtype) for index, layer in enumerate(decoder.layers)]
+        self.layers = [_Layer(layer, dtype, kernels) for layer in decoder.layers]
         self.head = merged_weight(head).to(dtype)
 
     def logits(self, tokens: Any, positions: Any, cache: Any) -> Any:
@@ -66,14 +75,15 @@ class FusedStep:
 class _Layer:
     """The weights of a layer, and its two parts, each of which returns the residual stream, N × F, after it."""
 
-    def __init__(self, index: int, layer: Any, dtype: Any) -> None:
+    def __init__(self, layer: Any, dtype: Any, kernels: Any) -> None:
         """Copy the weights of a layer of transformers; those of products in the precision of products."""
         import torch
 
         attention, network = layer.self_attn, layer.mlp
         projections = (attention.q_proj, attention.k_proj, attention.v_proj)
         biases = [each.bias.to(dtype) for each in projections if each.bias is not None]
-        self.index, self.scaling, self.activation = index, attention.scaling, network.act_fn
+        self.index, self.scaling = attention.layer_idx, attention.scaling
+        self.activation, self.kernels = network.act_fn, kernels
         self.norms = layer.input_layernorm, layer.post_attention_layernorm
         self.queries, self.keys = (each.out_features // attention.head_dim for each in projections[:2])  # H and K
         self.qkv = torch.cat([merged_weight(each).to(dtype) for each in projections])
@@ -81,10 +91,11 @@ class _Layer:
         self.output = merged_weight(attention.o_proj).to(dtype)
         self.gate_up = torch.cat([merged_weight(each).to(dtype) for each in (network.gate_proj, network.up_proj)])
         self.down = merged_weight(network.down_proj).to(dtype)
-        self.head_scale = None  # (H + K) × W, where queries and keys are normalised
+        self.is_silu = network.config.hidden_act in ("silu", "swish")
+        self.head_norm: tuple[Any, float] | None = None  # of queries and keys: a scale, (H + K) × W, and epsilon
         if hasattr(attention, "q_norm"):
             scales = (attention.q_norm.weight.expand(self.queries, -1), attention.k_norm.weight.expand(self.keys, -1))
-            self.head_scale, self.head_epsilon = torch.cat(scales), attention.q_norm.variance_epsilon
+            self.head_norm = torch.cat(scales), attention.q_norm.variance_epsilon
 
     def attention(self, hidden: Any, cos: Any, sin: Any, cache: Any) -> Any:
         """Attend, with rotation by angles whose cosine and sine are N × 1 × W, the first half of the sine negated."""
@@ -92,22 +103,44 @@ class _Layer:
 
         inputs = _normalised(hidden, self.norms[0], self.qkv.dtype)
         projected = torch.nn.functional.linear(inputs, self.qkv, self.qkv_bias)
-        projected = states = projected.unflatten(-1, (self.queries + 2 * self.keys, -1))
-        rotated = self.queries + self.keys
-        if self.head_scale is not None:
-            states = torch.nn.functional.rms_norm(projected, projected.shape[-1:], eps=self.head_epsilon)
-            states = states[:, :rotated] * self.head_scale
+        projected = projected.unflatten(-1, (self.queries + 2 * self.keys, -1))
+        if self.kernels is None:
+            attended = self._attend(projected, cos, sin, cache)
+        else:
+            query = self.kernels.rotate_and_store(projected, cos, sin, cache, self.index, self.head_norm)
+            attended = self.kernels.attend(query, cache, self.index, self.scaling)
+        return _plus_product(hidden, attended, self.output)
+
+    def _attend(self, projected: Any, cos: Any, sin: Any, cache: Any) -> Any:
+        """Rotate, store and attend by operations of torch; `projected` is N × (H + K + K) × W."""
+        import torch
+
+        states, rotated = projected, self.queries + self.keys
+        if self.head_norm is not None:
+            scale, epsilon = self.head_norm
+            states = torch.nn.functional.rms_norm(projected, projected.shape[-1:], eps=epsilon)[:, :rotated] * scale
         swapped = states.roll(states.shape[-1] // 2, -1)  # of contiguous memory: roll would copy a part of it
         states = torch.addcmul(states[:, :rotated] * cos, swapped[:, :rotated], sin).to(projected.dtype)
         query, key = states[:, :, None].split([self.queries, self.keys], 1)
         keys, values = cache.update(key, projected[:, rotated:, None], self.index)
-        attended = cache.attend(self.index, query, keys, values, self.scaling)
-        return _plus_product(hidden, attended.flatten(1), self.output)
+        return cache.attend(self.index, query, keys, values, self.scaling).flatten(1)
 
     def feed_forward(self, hidden: Any) -> Any:
         """The gated network."""
-        gate, up = (_normalised(hidden, self.norms[1], self.gate_up.dtype) @ self.gate_up.T).chunk(2, -1)
+        gate_up = _normalised(hidden, self.norms[1], self.gate_up.dtype) @ self.gate_up.T
+        if self.kernels is not None and self.is_silu:
+            return _plus_product(hidden, self.kernels.silu_gate(gate_up), self.down)
+        gate, up = gate_up.chunk(2, -1)
         return _plus_product(hidden, self.activation(gate) * up, self.down)
+
+
+def _triton_kernels(device: Any) -> Any:
+    """The module of kernels where they run on a device, else None: without Triton, or without a GPU."""
+    try:
+        from vpo.models import triton_kernels
+    except ImportError:
+        return None
+    return triton_kernels if triton_kernels.run_on(device) else None
 
 
 def _copy_limit(device: Any) -> int:

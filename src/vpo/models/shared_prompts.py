@@ -96,18 +96,18 @@ class SharedPromptCache:
         query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
         prompts, heads, length, width = prompt_keys.shape
         count, query_heads = query.shape[:2]
-        each = query_heads // heads  # heads of queries that share a head of keys
-        rows = (prompts, heads, self.times, each)
-        queries = query.view(prompts, self.times, heads, each, width).transpose(1, 2)
-        queries = queries.reshape(prompts, heads, self.times * each, width)
+        shared = query_heads // heads  # heads of queries that share a head of keys
+        rows = (prompts, heads, self.times, shared)
+        queries = query.view(prompts, self.times, heads, shared, width).transpose(1, 2)
+        queries = queries.reshape(prompts, heads, self.times * shared, width)
         to_prompt = (queries @ prompt_keys.transpose(2, 3)).view(*rows, length)
         to_own = queries.view(*rows, width) @ key.transpose(3, 4)
         scores = torch.cat([to_prompt, to_own], -1)
         scores = torch.add(self.hidden[..., : length + self.used], scores, alpha=scaling)
         weights = torch.softmax(scores, -1).to(dtype)
-        output = weights[..., :length].view(prompts, heads, self.times * each, length) @ prompt_values
+        output = weights[..., :length].view(prompts, heads, self.times * shared, length) @ prompt_values
         from_own = (each.flatten(0, 2) for each in (weights[..., length:], value))
-        output = output.view(-1, each, value.shape[-1]).baddbmm_(*from_own)
+        output = output.view(-1, shared, value.shape[-1]).baddbmm_(*from_own)
         return output.view(*rows, -1).transpose(1, 2).reshape(count, 1, query_heads, value.shape[-1])
 
     def get_seq_length(self, *_: Any) -> int:
@@ -203,12 +203,16 @@ def read_prompts(
     from transformers import DynamicCache
 
     past = DynamicCache(config=model.config)
-    positions = (mask.long().cumsum(-1) - 1).clamp(min=0)
     output = model(
-        prompts, attention_mask=mask, position_ids=positions, past_key_values=past, use_cache=True, **further
+        prompts, attention_mask=mask, position_ids=positions(mask), past_key_values=past, use_cache=True, **further
     )
     kept = cache_type(mask.long(), *transformers_private.keys_and_values(past), times, max_tokens)
     return SharedPromptDecoder(model, mask.long(), kept), output.logits[:, -1].repeat_interleave(times, 0)
+
+
+def positions(mask: Any) -> Any:
+    """The position of each token, which padding does not count."""
+    return (mask.long().cumsum(-1) - 1).clamp(min=0)
 
 
 def _attend(
