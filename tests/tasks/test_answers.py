@@ -63,6 +63,12 @@ CASES = [
     ("truncated before its text", "<answer_1>a</answer_1><answer_2>", ["a", None, None]),
     ("unclosed in the middle", "<answer_1>a</answer_1><answer_2>b <answer_3>c</answer_3>", ["a", None, "c"]),
     ("closed by another", "<answer_1>a</answer_2><answer_2>b</answer_2>", [None, "b", None]),
+    ("closed without number", "<answer_1>a</answer> or\n<answer_2>b</answer><answer_3>c</answer>", ["a", "b", "c"]),
+    ("closed without number, then again", "<answer_1>a</answer> b</answer>", ["a", None, None]),
+    ("closed without number, then with it", "<answer_1>a</answer> b</answer_1>", ["a</answer> b", None, None]),
+    ("closed by another, then without number", "<answer_1>a</answer_2> b</answer><answer_2>", [None, None, None]),
+    ("a plain tag inside", "<answer_1><answer>a</answer><answer_2>b</answer_2>", [None, "b", None]),
+    ("closed without number in a thought", "<answer_1>a<think></answer></think><answer_2>b", [None, "b", None]),
     ("closed before opened", "</answer_1>a<answer_1>b</answer_1>", ["b", None, None]),
     ("nested", "<answer_1><answer_2>x</answer_2></answer_1>", [None, "x", None]),
     ("nested in itself", "<answer_1><answer_1>x</answer_1></answer_1>", ["x", None, None]),
@@ -189,6 +195,17 @@ def closing_end(text, position, answers):
     return None
 
 
+def plain_end(text, position):
+    """Where a plain closing tag is that comes before any other tag of an answer or a thought."""
+    others = ["<answer>", "<think>", *(f"<{end}answer_{number}>" for number in range(1, 10) for end in ("", "/"))]
+    for here in range(position, len(text)):
+        if text.startswith("</answer>", here):
+            return here
+        if any(text.startswith(each, here) for each in others):
+            return None
+    return None
+
+
 def thought_of_the_prompt(text, answers):
     """Where a thought that the prompt opened ends: at the first end, outside all answers, with an answer after it."""
     first = text.find("</think>")
@@ -218,6 +235,11 @@ def parse_slowly(text, answers):
             if index < answers and texts[index] is None:
                 texts[index] = text[position + len(tag) : end].strip()
             position = end + len(tag) + 1
+        elif tag and answers > 1 and (plain := plain_end(text, position + len(tag))) is not None:
+            index = int(tag[8:-1]) - 1
+            if index < answers and texts[index] is None:
+                texts[index] = text[position + len(tag) : plain].strip()
+            position, unclosed = plain + len("</answer>"), None
         else:
             if tag:
                 index = 0 if answers == 1 else int(tag[8:-1]) - 1
@@ -269,7 +291,9 @@ def test_a_truncated_answer_spoils_no_earlier_one(texts, cut):
             assert after in (before, None)
 
 
-@pytest.mark.parametrize("unit", ["<answer_1>", "<answer_", "</answer_1>", "<think>", "<answer_1><", "<answer_123456"])
+@pytest.mark.parametrize(
+    "unit", ["<answer_1>", "<answer_", "</answer_1>", "<think>", "<answer_1><", "<answer_123456", "<answer_1></"]
+)
 def test_hostile_text_is_parsed_in_linear_time(unit):
     """A megabyte of each; quadratic time would be hours. `benchmarks/tasks.py` has the milliseconds."""
     hostile = unit * (1_000_000 // len(unit))
@@ -305,6 +329,7 @@ def test_thoughts_before_the_first_answer(completion, expected):
     ("text", "expected"),
     [
         ("<answer_1>a</answer_1>\n<answer_2>b</answer_2>", [(22, 0), (45, 1), (45, 1)]),
+        ("<answer_1>a</answer>\n<answer_2>b</answer_2>", [(20, 0), (43, 1), (43, 1)]),
         ("<think><answer_1>x</answer_1></think><answer_1>a</answer_1>tail", [(59, 0), (63, 1)]),
         ("<answer_2>b</answer_2><answer_1>a</answer_1>", [(22, 1), (44, 0), (44, 1)]),
         ("<answer_1>a</answer_1><answer_1>c</answer_1>", [(22, 0), (44, 1)]),

@@ -41,6 +41,15 @@ OTHER = CALL.replace('"f"', '"g"')
         ("countdown", "<think>\n5 * 10 + 3\n</think>", None),
         ("countdown", "<answer>3 + 5</answer>?\n</think>\n5 * 10 + 3", "5 * 10 + 3"),  # the prompt opened the thought
         ("countdown", "<answer>3 + 5</answer>\n</think>\nThat is all.", "3 + 5"),
+        ("countdown", "3 + 5 = 8\n<answer_1>5 * 10 + 3</answer_1>", "5 * 10 + 3"),  # a single one with a number
+        ("countdown", "<answer_1>3 + 5</answer_1><answer_1>5 * 10 + 3</answer_1>", "3 + 5"),
+        ("countdown", "<answer_1>3 + 5</answer_1><answer>5 * 10 + 3</answer>", "5 * 10 + 3"),
+        ("countdown", "<answer_1>3 + 5</answer_1><answer_2>5 * 10 + 3</answer_2>", None),
+        ("gsm8k", "3 + 4 = 7\n<answer_1>14</answer_1>", "14"),
+        ("maze", "<think><answer_1>RR</answer_1></think><answer_1>UURR</answer_1>", "UURR"),
+        ("countdown", "5 * 10 + 3 <answer>", "5 * 10 + 3"),
+        ("countdown", "3 + 5 <answer>5 * 10 + 3 <answer>", "3 + 5"),  # what is in a section without end is not read
+        ("countdown", "5 * 10 + 3 <answer></answer>", ""),
         ("maze", "Go right.\nRoute: `UURRDD`", "UURRDD"),
         ("maze", "U\nI do not know", None),
         ("eureqa", f"A: maybe Eve\nNo.\n{LIST}", LIST),
@@ -77,6 +86,12 @@ def test_a_single_answer_in_the_form_of_the_task(name, completion, expected):
             [f"<think>t</think>\n{CALL}", f"<think>t</think>\n{OTHER}", None],
         ),
         ("maze", "<answer>UU</answer> <answer>RR</answer>", ["UU", "RR", None]),  # tags without numbers
+        ("maze", "<answer_1>UU</answer>\n<answer_2>RR</answer>\n<answer_3>DD</answer>", ["UU", "RR", "DD"]),
+        ("maze", "UU\nRR\n<answer_1>", ["UU", "RR", None]),
+        ("maze", "UU\n<answer_1>RR\n<answer_2>", ["UU", None, None]),
+        ("gsm8k", "7 * 2 = 14.\n**Answer 14**\n#### 14", ["7 * 2 = 14.\n**Answer 14**\n#### 14", None, None]),
+        ("gsm8k", "**Answer 1**\n#### 14", ["#### 14", None, None]),
+        ("gsm8k", "**Answer 2**\n#### 14\n**Answer 3**\n#### 15", [None, "#### 14", "#### 15"]),
         ("maze", "<answer_2>UU</answer_2>\nRRUU", [None, "UU", None]),  # where a tag is there, tags alone count
     ],
 )
@@ -187,6 +202,8 @@ def test_labels_begin_the_answers_of_a_set_that_has_no_other_form(completion, ex
     [
         ("maze", "<answer_1>UU</answer_1><answer_2>RR", 2, [True, False]),  # both are read, one without its end
         ("maze", "<answer>UU</answer>", 1, [True]),
+        ("maze", "<answer_1>UU</answer_1>", 1, [False]),
+        ("maze", "<answer_1>UU</answer><answer_2>RR</answer_2>", 2, [False, True]),
         ("maze", "UU", 1, [False]),
         ("maze", "UU\nRR", 2, [False, False]),
         ("eureqa", LIST, 1, [True]),

@@ -9,6 +9,8 @@ Several answers are written in numbered tags, ``<answer_1>…</answer_1>`` to ``
 - An answer counts once its own closing tag follows, before any other answer opens. So an unclosed answer is
   missing, and with it nothing else: not the answers before it, not those after it. Only the last may lack its closing
   tag: it ends with the completion.
+- A numbered answer that its own tag does not close, and a plain ``</answer>`` does, counts too, though not as written
+  in the form. No other tag of an answer or a thought may stand between.
 - Answers are indexed by their number, in whatever order they appear. Of a repeated number the first that is closed
   counts. Numbers above m are ignored.
 - No text belongs to two answers: an answer that opens inside another ends it, unclosed.
@@ -32,6 +34,8 @@ _OPENING = {single: re.compile(f"<{tag}>") for single, tag in _TAGS.items()}
 _ANSWERS = {single: section_pattern(tag, until=tag) for single, tag in _TAGS.items()}
 # Those, and answers that are not closed.
 _OPENED = {single: re.compile(f"{_ANSWERS[single].pattern[:-1]}|(?P<opened>{tag})>)") for single, tag in _TAGS.items()}
+# The rest of a numbered answer that </answer> closes.
+_PLAINLY_CLOSED = re.compile(rf"(?P<text>(?:[^<]++|<(?!/?answer>|/?{_TAGS[False]}>|think>))*+)</answer>")
 
 
 def write(texts: Sequence[str]) -> str:
@@ -90,7 +94,10 @@ def sections(completion: str, answers: int) -> list[Section]:
         if unclosed:
             found.append(Section(_index(unclosed[0]), unclosed[1], match.start(), None))
         opened, name = match.group("opened", "name")
-        unclosed = (opened, match.end()) if opened else None
+        plain = _PLAINLY_CLOSED.match(completion, match.end()) if opened and answers > 1 else None
+        unclosed = (opened, match.end()) if opened and not plain else None
+        if plain:
+            found.append(Section(_index(opened), match.end(), plain.end(), plain["text"].strip()))
         if name:
             text = match["text"].strip()
             found.append(Section(_index(name), match.start("text"), match.end(), text, strict=True))
@@ -101,6 +108,18 @@ def sections(completion: str, answers: int) -> list[Section]:
         rest = None if cut else _without_cut_tag(completion[start:], f"</{name}>").strip() or None
         found.append(Section(_index(name), start, end, rest, closed=False))
     return found
+
+
+def numbered_single(completion: str) -> list[Section]:
+    """The sections of a single answer that is written as the first of a set; none where other numbers are there."""
+    found = sections(completion, 2)
+    return [each._replace(strict=False) for each in found] if all(each.answer == 0 for each in found) else []
+
+
+def before_tags(completion: str, tagged: Sequence[Section]) -> int:
+    """Position where the tag or heading of the first section begins."""
+    start = tagged[0].start
+    return max(0, completion.rfind("<" if completion[start - 1] == ">" else "\n", 0, start))
 
 
 def _without_cut_tag(text: str, closing: str) -> str:

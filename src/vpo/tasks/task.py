@@ -154,17 +154,22 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
 
         Answers in tags count where a tag is there, tags without numbers in their order; else those in the task's own
         form, as `native` finds them; without any, those of a set after labels such as ``Answer 1:``. Tags in a thought
-        that the prompt opened do not count where an answer in the task's own form comes after it.
+        that the prompt opened do not count where an answer in the task's own form comes after it, nor do tags without
+        any text where one comes before them. A single answer may stand in ``<answer_1>``.
         """
         found = [self.sections(completion, answers)]
         if answers > 1:
             unnumbered = enumerate(answer_format.sections(completion, 1))
             found.append([each._replace(answer=index, strict=False) for index, each in unnumbered])
-        elif not self.wraps_single:
-            found[0] = [each._replace(strict=False) for each in found[0]]
+        else:
+            found[0] = [each._replace(strict=each.strict and self.wraps_single) for each in found[0]]
+            found.append(answer_format.numbered_single(completion))
         thought = prompted_end(completion, OPAQUE)
         tagged = next((each for each in found if each and each[-1].end > thought), [])
-        natives = [] if tagged else self.native(blank_thoughts(completion, OPAQUE), answers)
+        natives: Sequence[Native] = []
+        if all(each.text is None for each in tagged):
+            end = answer_format.before_tags(completion, tagged) if tagged else len(completion)
+            natives = self.native(blank_thoughts(completion, OPAQUE)[:end], answers)
         if not natives and not tagged and answers > 1:
             tagged = labelled(completion)
         if not natives and (tagged := tagged or next(filter(None, found), [])):

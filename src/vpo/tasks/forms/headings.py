@@ -39,9 +39,15 @@ class Headings(Form):
         return ""
 
     def sections(self, completion: str, answers: int) -> list[Section]:
-        """Headings such as ``**Solution 2:**`` count too, though not as strict ones."""
+        """Headings such as ``**Solution 2:**`` count too, though not as strict ones.
+
+        They need a first one, or two different numbers: a lone ``**Answer 14**`` is a result.
+        """
         text = blank_thoughts(completion, OPAQUE)
         found = _outside_code(_HEADING, text)
+        numbers = {match["number"] for match in found}
+        if len(numbers) == 1 and "1" not in numbers and not any(map(_is_strict, found)):
+            return []
         last = text.rstrip().rpartition("\n")[2]
         cut = len(last) if last and self.opening(0).startswith(last) else 0  # a heading that was cut off
         return _between(found, text.rstrip()[:-cut] if cut else text, len(completion))
@@ -63,10 +69,14 @@ def _between(found: list[re.Match[str]], text: str, length: int) -> list[Section
             match.end(),
             end,
             text[match.end() : end].strip() or None,
-            strict=match.re is _HEADING and match["exact"] == "### Answer " and not match["rest"].strip(),
+            strict=_is_strict(match),
         )
         for match, end in zip(found, ends, strict=True)
     ]
+
+
+def _is_strict(match: re.Match[str]) -> bool:
+    return match.re is _HEADING and match["exact"] == "### Answer " and not match["rest"].strip()
 
 
 def _outside_code(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
