@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from vpo.tasks.math.competition import CompetitionTask
+from vpo.tasks.math import checker
+from vpo.tasks.math.checker import Checker
+from vpo.tasks.math.competition import CompetitionProblem, CompetitionTask
 
 pytest.importorskip("math_verify")
 
@@ -69,6 +71,37 @@ def test_hand_worked_solutions(tmp_path, answer, expected):
     task = task_of(tmp_path, [HENDRYCKS])
     (problem,) = task.problems("test")
     assert task.score(problem, answer) == pytest.approx(expected)
+
+
+def test_scores_are_unknown_where_the_checker_fails(tmp_path, monkeypatch):
+    broken = Checker(script=tmp_path / "absent.py")
+    monkeypatch.setattr(checker, "_shared", lambda process: broken)
+    task = task_of(tmp_path, [HENDRYCKS])
+    answers = [HENDRYCKS["solution"], "#### 2/4", None]
+    assert task.score_all(list(task.problems("test")) * 3, answers) == [(1, 1, 1), None, (0, 0, 0)]
+
+
+ROOT = CompetitionProblem("p", r"Simplify $\sqrt{180}$, for $x \ge 0.5$.", r"6\sqrt{5}", None)
+LINE = CompetitionProblem(
+    "p", r"A line meets $y = 2x + 1$ at $x = \frac{1}{2}$. Find $n$ if $n^2 - 1 = 3n$.", "2x+1", None
+)
+
+
+@pytest.mark.parametrize(
+    ("problem", "final", "right"),
+    [
+        *((ROOT, text, True) for text in (r"6\sqrt5", r"\sqrt{5} \cdot 6", r"x=6\sqrt{5}", r"\sqrt{36}\sqrt{5}")),
+        *((ROOT, text, False) for text in (r"\sqrt{180}", r"\sqrt {180}.", r"x = \sqrt{180}", r"(\sqrt{180})")),
+        *((ROOT, text, False) for text in (r"\sqrt{180} = \sqrt{180}", r"\displaystyle\sqrt{180}", r"{\sqrt{180}}")),
+        *((LINE, text, True) for text in ("2x+1", "y=2x+1", r"2 x + 1", "1+2x", "1 + 2 x")),  # the gold answer itself
+        (CompetitionProblem("p", "Is $1/2$ more?", r"\frac{1}{2}", None), "1/2", True),
+        (CompetitionProblem("p", "In degrees, not 600?", r"60^\circ", None), "60", True),
+        (CompetitionProblem("p", r"Reduce $\frac{180}{24}$.", r"\frac{15}{2}", None), r"\dfrac{180}{24}", False),
+        (CompetitionProblem("p", "Take $12x+1$.", "1+2x", None), "2x+1", True),  # no formula of the question
+    ],
+)
+def test_a_formula_of_the_question_is_not_computed(problem, final, right):
+    assert CompetitionTask().score(problem, rf"\boxed{{{final}}}")[0] == right
 
 
 def test_without_a_solution_2000_characters_are_brief(tmp_path):

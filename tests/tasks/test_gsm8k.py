@@ -1,13 +1,14 @@
 """gsm8k: vectors by hand, and attempts to game the reward."""
 
 import json
+import time
+from dataclasses import replace
 
 import pytest
 
-from vpo.tasks.math import checker
-from vpo.tasks.math.checker import Checker
 from vpo.tasks.math.equations import equations
 from vpo.tasks.math.gsm8k import Gsm8kTask, _problem
+from vpo.tasks.math.numbers import last_number, stated_number
 
 EGGS = {
     "question": "Ducks lay 16 eggs. Janet eats three, bakes with four, and sells the rest for $2 each. How much?",
@@ -40,7 +41,7 @@ def test_results_are_those_of_the_annotations_without_the_answer():
         ("16 - 3 - 4 = 10\n10 * 2 = 20\n#### 20", (0, 0, 1 / 2, 0)),
         ("16 - 3 - 4 = 9\n9 * 2 = 19\n#### 19", (0, 1, 1 / 2, 0)),
         ("16 - 3 - 4 = 9\n" * 20 + "#### 19", (0, 1, 1, 0)),  # the same equation counts once
-        ("9 * 2 = 18", (1, 0, 1, 1)),  # one line: math-verify takes the right side of an equation
+        ("9 * 2 = 18", (1, 0, 1, 1)),  # one line: the number after the last =
         ("nothing\nat all", (0, 0, 0, 0)),
         ("16 - 3 - 4 = 9\n9 * 2 = 18", (1, 1, 1, 1)),  # the final number
         ("", (0, 0, 0, 0)),
@@ -50,8 +51,6 @@ def test_results_are_those_of_the_annotations_without_the_answer():
     ],
 )
 def test_hand_worked_solutions(answer, expected):
-    if answer in ("9 * 2 = 18", "#### 18 or nineteen"):
-        pytest.importorskip("math_verify")
     assert TASK.score(PROBLEM, answer) == pytest.approx(expected)
 
 
@@ -86,15 +85,67 @@ def test_solutions_that_differ_in_words_are_the_same():
     assert not TASK.solved([0, 1, 1, 1])
 
 
-def test_scores_are_unknown_where_the_checker_fails(tmp_path, monkeypatch):
-    broken = Checker(script=tmp_path / "absent.py")
-    monkeypatch.setattr(checker, "_shared", lambda process: broken)
-    answers = [EGGS["answer"], "#### \\frac{36}{2}", None]
-    assert TASK.score_all([PROBLEM] * 3, answers) == [(1, 1, 1, 1), None, (0, 0, 0, 0)]
+@pytest.mark.parametrize(
+    "final",
+    [
+        *("18", "$18.00", "18.", "18,", "18!", "**18**.", "[18]", "(18)", "+18", "US$18", "¥18", "18 €", "18 USD"),
+        *("18 left over", "18 slices of pizza", "18 more apples than Bob", "18 of them", "18 for each", "18 in 3 days"),
+        *("18 km/h", "18 m", "18 m²", "18 m^2", "18cm", "18 °C", "18/day", "18-year-old", "18 (apples)", "18 (9 x 2)"),
+        *("9 * 2 = 18", "9 * 2 = <<9*2=18>>18", "x = 18 eggs", "9 * 2 → 18", "18</answer>", "18 <|im_end|>"),
+        *(r"\(18\)", r"18 \text{ m}^2", r"18^\circ", "18, 18.0", "18, i.e. 18 eggs"),
+    ],
+)
+def test_a_number_is_read_with_what_stands_around_it(final):
+    for text in (f"#### {final}", f"The answer is {final}", rf"\boxed{{{final}}}"):
+        assert TASK.solved(TASK.score(PROBLEM, text)), text
+
+
+@pytest.mark.parametrize(
+    "final",
+    [
+        *("18, 20", "20, 18", "18 and 20", "18 or 20", "18 (or 20)", "18 (20)", "18, or maybe 20", "18 / 20", "18/20"),
+        *(
+            "18 20",
+            "18 to 20",
+            "18-20",
+            "18–20",
+            "18 eggs, 20 pears",
+            r"18 \pm 1",
+            r"18 \lor 20",
+            r"18 \text{ not } 20",
+            "18; 20",
+            "18|20",
+        ),
+        *("18_8", "1 8", r"1\,8", "1$8", "1,8", "18x", "18 x", "18 million", "18th", "18k", "18 squared", "18^1"),
+        *("9*2", "9 * 2", r"9 \cdot 2", "36/2", r"\frac{36}{2}", "18/1", "2(4+5)", r"\sqrt{324}", "not 18", ">18"),
+        *("18 = 20", "20 = 18, 20", "-18", "−18", ".18", "18 = 9 * 2 = ", "1.8e1", "１８", "eighteen", "0x12"),
+    ],
+)
+def test_two_numbers_and_what_is_not_computed_are_no_answer(final):
+    for text in (f"#### {final}", f"The answer is {final}", rf"\boxed{{{final}}}", final):
+        assert not TASK.solved(TASK.score(PROBLEM, text)), text
+
+
+def test_a_fraction_in_lowest_terms_is_a_number():
+    half = replace(PROBLEM, answer="0.5")
+    assert TASK.solved(TASK.score(half, "#### 1/2"))
+    assert TASK.solved(TASK.score(half, r"\boxed{\frac{1}{2}}"))
+    assert not TASK.solved(TASK.score(half, "#### 2/4"))
+
+
+@pytest.mark.parametrize(
+    "piece", ["1 ", "1,", "(1", "1=", "\\frac{", "<a", "x", "-", " or 1", "$", "1/", "\ud800", "\0", "~"]
+)
+def test_numbers_are_read_in_linear_time(piece):
+    begin = time.process_time()
+    for text in (piece * (200_000 // len(piece)), f"#### {piece * 100_000}", piece * (20_000 // len(piece))):
+        TASK.score(PROBLEM, text)
+        stated_number(text)
+        last_number(text)
+    assert time.process_time() - begin < 3
 
 
 def test_rows_are_checked(tmp_path):
-    pytest.importorskip("math_verify")
     path = tmp_path / "test.jsonl"
     path.write_text(json.dumps(EGGS) + "\n")
     (problem,) = Gsm8kTask(data=str(path)).problems("test")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from vpo.tasks.math import checker
 from vpo.tasks.math.answers import boxes, final_answer, one_box
 from vpo.tasks.math.checker import Checker, equal_all
+from vpo.tasks.math.formulas import computable, copied
 from vpo.tasks.math.plain import compare_plain, plain_number
 
 
@@ -171,6 +172,45 @@ def test_a_comparison_that_hangs_is_killed_and_the_others_count(checks):
     quick.close()
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(
+            "9^{9^{9^9}}",
+            "9^{9^9}",
+            "9^9^9",
+            "9**9**9",
+            "x^{9^{9^9}}",
+            "9^{(9)^9}",
+            "9^{99999}",
+            "9^99999",
+            "9^{9}^{9}",
+        ),
+        *("1" * 101, "1 " * 101, "99999!", "((9!)!)!", "3!!", r"\frac{1}{9^{9^{9}}}", "e^{x^{9^9}}"),
+    ],
+)
+def test_what_algebra_hangs_on_is_refused(answer):
+    assert not computable(answer)
+    assert equal_all([("18", answer), (answer, answer)]) == [False, True]
+
+
+@pytest.mark.parametrize(
+    "answer", ["e^{x^2}", "2^{10}", "x^2+y^3", "x^{2}y^{3}", "(n-1)!", "2^{2n}3^{n+1}", "^", "}^^{"]
+)
+def test_what_algebra_computes_is_not_refused(answer):
+    assert computable(answer) == (answer != "}^^{")
+
+
+@pytest.mark.parametrize("piece", ["^", "{", "9^{", "}", "!", "9", "(", "x=", "\\frac{1}", "\\text{", "\ud800"])
+def test_formulas_are_read_in_linear_time(piece):
+    text = piece * (200_000 // len(piece))
+    begin = time.process_time()
+    computable(text)
+    copied("Find $x$.", "1", text[:300])
+    copied(text, "1", "2x")
+    assert time.process_time() - begin < 3
+
+
 def test_a_process_that_dies_twice_was_killed_by_the_text(tmp_path):
     script = tmp_path / "dies.py"
     script.write_text("print('true', flush=True)\ninput()\n")
@@ -186,5 +226,5 @@ def test_without_a_process_the_result_is_unknown(tmp_path, monkeypatch):
 
 def test_tasks_that_need_the_checker_say_so(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"task gsm8k needs the package math-verify: pip install .*\[math\]"):
-        checker.require_math_verify("gsm8k")
+    with pytest.raises(ValueError, match=r"task math needs the package math-verify: pip install .*\[math\]"):
+        checker.require_math_verify("math")

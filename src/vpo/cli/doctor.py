@@ -23,7 +23,7 @@ PACKAGES = {
     },
     "report": {"matplotlib": "the curves of `vpo compare`, pictures of mazes"},
     "parquet": {"pyarrow": "pools and data in Parquet"},
-    "math": {"math-verify": "the tasks gsm8k and math"},
+    "math": {"math-verify": "the task math"},
     "rewards": {
         "textstat": "rewards of readability",
         "regex": "rewards by a pattern, within a time limit",

@@ -3,7 +3,7 @@
 import re
 
 from vpo.tasks.fences import FENCE, PYTHON, fences
-from vpo.tasks.math.equations import ANNOTATION
+from vpo.tasks.math.numbers import last_number, stated_number
 from vpo.tasks.reading import Native
 
 LONGEST = 20_000  # characters of a solution; a longer one has no final answer
@@ -18,19 +18,9 @@ _STATED = re.compile(
     r"\banswer(?: to [^.:\n]{1,80})?(?: is|:|=)[ \t:*`]*+(?P<answer>(?:[^.\n]|\.(?=[^\s*]))*)\.?", re.IGNORECASE
 )
 _HEADING = re.compile(r"[\s*_]*(?:[A-Za-z]{2}|\Z)")  # what follows the #### of a heading
-_WITH_DIGIT = re.compile(r"(?<![^\s=])[^\s=0-9]*+[0-9][^\s=]*+")
-_NUMBER = re.compile(r"-?\$?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)(?:\\?%)?")
-_GROUPS = re.compile(r"(?<=[0-9])(?:\{,\}|\\,)(?=[0-9]{3})")  # LaTeX for 1,234
-_PER = re.compile(r"(?<=[0-9])/[A-Za-z]{2,}\Z")
+_NUMBER_FIRST = re.compile(r"-?\$?\.?[0-9]")
 _EMPHASIS = " \t\r*`_"
 _MARKS = " \t*_`\"'()[]{}\\.,;:!?$€£"
-_COMPUTED = re.compile(r"[0-9)]\s{0,3}[-+*/×÷^]\s{0,3}\Z")
-# What makes another number of the one before it.
-_COMPUTES = re.compile(
-    r"[ -]*(?:hundred|thousand|million|billion|trillion|dozen|half|halves|(?:thir|four|fif|six|seven|eigh|nin|ten)th"
-    r"|third|plus|minus|times|over|divided|multiplied|squared|cubed|factorial|or\b|[-+*/×÷!]\s*[0-9(])",
-    re.IGNORECASE,
-)
 
 
 def boxes(text: str) -> list[tuple[int, str]]:
@@ -69,10 +59,11 @@ def final_answer(solution: str, *, number: bool = False) -> str | None:
     if len(solution) > LONGEST:
         return None
     form, content = _marked_or_boxed(solution, number=number)
-    if not form:
-        content = _stated(solution, number=number) or ""
-    content = _without_delimiters(content)
-    return content if 0 < len(content) <= FINAL else None
+    if number:
+        final = stated_number(content) if form and len(content) <= FINAL else None if form else _final_number(solution)
+    else:
+        final = _without_delimiters(content if form else _stated(solution) or "")
+    return final if final and len(final) <= FINAL else None
 
 
 def form_of(solution: str, *, number: bool = False) -> str:
@@ -129,21 +120,23 @@ def _without_delimiters(content: str) -> str:
     return content.strip("$").strip() if content.count("$") % 2 else content
 
 
-def _stated(solution: str, *, number: bool) -> str | None:
-    """The answer of a solution without a mark: what it says the answer is, itself, or its last number."""
+def _stated(solution: str) -> str | None:
+    """The answer of a solution without a mark: what it says the answer is, or itself."""
     sentences = [match["answer"].strip(_EMPHASIS) for match in _STATED.finditer(solution)]
     if sentences and sentences[-1]:
-        answer = sentences[-1].rpartition("=")[2] if number else sentences[-1]
-        return _number_in(answer, first=True) or answer if number else answer
+        return sentences[-1]
     line = solution.strip()
-    short = len(line) <= BARE and "\n" not in line
-    if not number:
-        return line.strip(_EMPHASIS) if short else None
-    last = _number_in(_without_programs(line), first=False)
-    if last and not _NUMBER.match(line.lstrip(_MARKS)):
-        return last
-    with_digit = any(map(str.isdigit, line))
-    return line.strip(_EMPHASIS) if short and with_digit and len(line.split()) <= WORDS else last
+    return line.strip(_EMPHASIS) if len(line) <= BARE and "\n" not in line else None
+
+
+def _final_number(solution: str) -> str | None:
+    """The number of a solution without a mark: what it says the answer is, or its last one."""
+    sentences = [match["answer"] for match in _STATED.finditer(solution)]
+    if sentences and any(map(str.isdigit, sentences[-1])):
+        return stated_number(sentences[-1])
+    line = solution.strip()
+    bare = "\n" not in line and len(line.split()) <= WORDS and _NUMBER_FIRST.match(line.lstrip(_MARKS))
+    return stated_number(line) if bare else last_number(_without_programs(line))
 
 
 def _without_programs(text: str) -> str:
@@ -156,20 +149,3 @@ def _without_programs(text: str) -> str:
             kept.append(text[begin : block.start])
             begin = block.end
     return "\n".join([*kept, text[begin:]])
-
-
-def _number_in(text: str, *, first: bool) -> str | None:
-    """The first or last number of a text; None without one, and where it is only part of what the text says.
-
-    That is so for 7^14, 14th, 14 million, 14 or 15, and an unfinished 7 * 14.
-    """
-    text = ANNOTATION.sub("", _GROUPS.sub(",", text))
-    found = list(_WITH_DIGIT.finditer(text))
-    if not found:
-        return None
-    match = found[0 if first else -1]
-    before, number = match.group(), match.group().strip(_MARKS)
-    before = before[: before.index(number)]
-    number = _PER.sub("", f".{number}" if before.endswith(".") and not before.endswith("..") else number)
-    part = _COMPUTES.match(text, match.end()) or _COMPUTED.search(text[max(0, match.start() - 8) : match.start()])
-    return None if part or not _NUMBER.fullmatch(number) else number

@@ -20,6 +20,8 @@ from queue import Empty, SimpleQueue
 from typing import IO, cast
 
 from vpo.tasks.math.answers import final_answer
+from vpo.tasks.math.formulas import computable, copied
+from vpo.tasks.math.numbers import equal_numbers
 from vpo.tasks.math.plain import compare_plain, for_algebra, repeated_lists
 from vpo.util.packages import check_installed
 
@@ -42,8 +44,10 @@ def equal_all(pairs: Sequence[tuple[str, str | None]]) -> list[bool | None]:
             equal[pair] = _equal_lists(*lists)
             algebra.remove(pair)
     if algebra:
+        equal.update((pair, False) for pair in algebra)
+        algebra = [pair for pair in algebra if computable(pair[1])]
         texts = [(for_algebra(gold), for_algebra(answer)) for gold, answer in algebra]
-        equal.update(zip(algebra, _shared(os.getpid()).equal(texts), strict=True))
+        equal.update(zip(algebra, _shared(os.getpid()).equal(texts) if texts else [], strict=True))
     return [equal[pair] for pair in pairs]
 
 
@@ -62,17 +66,29 @@ def _equal_lists(golds: Sequence[str], answers: Sequence[str]) -> bool | None:
 
 
 def grade_final_answers(
-    golds: Sequence[str], answers: Sequence[str | None], *, number: bool = False
+    golds: Sequence[str], answers: Sequence[str | None], questions: Sequence[str]
 ) -> list[tuple[str | None, bool | None]]:
     """The final answer of each text, None where there is none, and whether it equals the gold one.
 
     Args:
         golds: the right final answers.
         answers: whole solutions.
-        number: whether final answers are known to be numbers, see `final_answer`.
+        questions: of the problems; a formula that is copied from its question is wrong.
     """
-    finals = [None if answer is None else final_answer(answer, number=number) for answer in answers]
-    return list(zip(finals, equal_all(list(zip(golds, finals, strict=True))), strict=True))
+    finals = [None if answer is None else final_answer(answer) for answer in answers]
+    pairs = [
+        (gold, None if final and copied(question, gold, final) else final)
+        for gold, final, question in zip(golds, finals, questions, strict=True)
+    ]
+    return list(zip(finals, equal_all(pairs), strict=True))
+
+
+def grade_final_numbers(golds: Sequence[str], answers: Sequence[str | None]) -> list[tuple[str | None, bool]]:
+    """The number that each text ends in, None where there is none, and whether it equals the gold one."""
+    finals = [None if answer is None else final_answer(answer, number=True) for answer in answers]
+    return [
+        (final, final is not None and equal_numbers(gold, final)) for gold, final in zip(golds, finals, strict=True)
+    ]
 
 
 @cache

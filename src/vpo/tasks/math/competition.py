@@ -123,7 +123,8 @@ class CompetitionTask(Task[CompetitionProblem]):
 
     def score_all(self, problems: Sequence[CompetitionProblem], answers: Sequence[str | None]) -> list[Vector | None]:
         """As `score`; all final answers are compared in one call."""
-        finals = grade_final_answers([problem.answer for problem in problems], answers)
+        golds, questions = [each.answer for each in problems], [each.question for each in problems]
+        finals = grade_final_answers(golds, answers, questions)
         return [
             (0.0, 0.0, 0.0) if answer is None or final is None else _vector(problem, answer, equal)
             for problem, answer, (final, equal) in zip(problems, answers, finals, strict=True)

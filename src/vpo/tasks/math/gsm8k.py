@@ -9,7 +9,7 @@ from vpo.tasks.data import Published, check_split, field, read_data, take, uniqu
 from vpo.tasks.forms import ONE_SHOT, Example, Form
 from vpo.tasks.lines import sentence_ends
 from vpo.tasks.math.answers import final_answer, form_of, solutions_in
-from vpo.tasks.math.checker import grade_final_answers, require_math_verify
+from vpo.tasks.math.checker import grade_final_numbers
 from vpo.tasks.math.equations import ANNOTATION, Equation, equations
 from vpo.tasks.math.plain import plain_number
 from vpo.tasks.reading import Native
@@ -89,7 +89,6 @@ class Gsm8kTask(Task[Gsm8kProblem]):
     def problems(self, split: str = "test", *, count: int | None = None) -> Sequence[Gsm8kProblem]:
         """The published splits, "train" (7473) and "test" (1319)."""
         check_split(split, SPLITS, self.name)
-        require_math_verify(self.name)
         rows = read_data(self.name, PUBLISHED, self.data, split)
         problems = [_problem(row, f"{split}-{index}", where) for index, (where, row) in enumerate(rows)]
         return take(unique(problems, self.name), count)
@@ -103,8 +102,8 @@ class Gsm8kTask(Task[Gsm8kProblem]):
         return self.score_all([problem], [answer])[0]
 
     def score_all(self, problems: Sequence[Gsm8kProblem], answers: Sequence[str | None]) -> list[Vector | None]:
-        """As `score`; all final answers are compared in one call."""
-        finals = grade_final_answers([problem.answer for problem in problems], answers, number=True)
+        """As `score`, of many answers."""
+        finals = grade_final_numbers([problem.answer for problem in problems], answers)
         return [
             (0.0,) * len(self.objectives) if answer is None or final is None else _vector(problem, answer, final, equal)
             for problem, answer, (final, equal) in zip(problems, answers, finals, strict=True)
@@ -154,9 +153,7 @@ class Gsm8kTask(Task[Gsm8kProblem]):
         return 1.0, 1.0, _truth(equations(problem.solution)), 1.0
 
 
-def _vector(problem: Gsm8kProblem, answer: str, final: str, right: bool | None) -> Vector | None:
-    if right is None:
-        return None
+def _vector(problem: Gsm8kProblem, answer: str, final: str, right: bool) -> Vector:
     in_answer = equations(answer)
     return (
         float(right),
