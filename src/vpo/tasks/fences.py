@@ -14,6 +14,9 @@ _LINE = re.compile(
     rf"|.*?(?<!`)(?P<inline>`{{3,}}+)[ \t]*+(?P<language>{'|'.join(PYTHON)})[ \t\r]*+\Z",
     re.IGNORECASE,
 )
+# Languages of a line on which more follows, as in "json title=a.json"; other words after a fence are prose.
+_LANGUAGES = {*PYTHON, "bash", "console", "cpp", "diff", "java", "javascript", "json", "output", "sh", "shell", "text"}
+_LANGUAGE = re.compile(r"\{?[.:]?[A-Za-z][\w+#.:/={}-]*+(?<![.:])")
 _MARKED = re.compile(rf"\{{?\.?(?P<language>{'|'.join(PYTHON)})(?![a-z-])")  # python3.11, python:main.py, {{python}}
 # An <answer> and a closed fence are text as a whole: a <think> in them opens no thought, a </think> ends none. A fence
 # with a line that begins with one of these began in a thought, or ends in one.
@@ -32,7 +35,7 @@ class Fence(NamedTuple):
         end: position after the line that closes it, or of the end of the text.
         language: in lower case; empty without one.
         body: the lines between, without the indentation of the fence.
-        closed: whether it is closed; only the last block of a text may not be.
+        closed: whether it is closed; the last block of a text may not be, nor one that another block's opening ends.
     """
 
     start: int
@@ -53,8 +56,8 @@ def fences(text: str) -> list[Fence]:
     """The fenced blocks of a text, in order.
 
     A block is closed by a line of nothing but as many backticks, or more, which is not indented much more than the line
-    that opens it: a fence inside a docstring belongs to the code. Backticks that end the text close it too. A line that
-    opens a block with a language ends one that is open, which is then dropped.
+    that opens it: a fence inside a docstring belongs to the code. Backticks that end the text close it too, and those
+    that prose follows on their line. A line that opens a block with a language ends one that is open, unclosed.
     """
     found: list[Fence] = []
     opened: _Opened | None = None
@@ -66,10 +69,12 @@ def fences(text: str) -> list[Fence]:
         indent = len(line) - len(line.lstrip())
         if match is None or (opened and not _ends(match, opened, indent)):
             body.append(line.removesuffix("\r"))
-        elif opened and not match["info"].strip():
+        elif opened and not _is_language(match["info"]):
             found.append(Fence(opened.start, min(position, len(text)), opened.language, _dedented(body, opened), True))
             opened = None
         else:
+            if opened:
+                found.append(Fence(opened.start, start, opened.language, _dedented(body, opened), False))
             opened, body = _opening(match, start, indent), []
     if opened:
         last = "\n".join(body).rstrip()
@@ -83,7 +88,15 @@ def _ends(match: re.Match[str], opened: _Opened, indent: int) -> bool:
     """Whether a line that could open or close a block ends the one that is open."""
     if match["inline"] or match["before"].strip() or indent > opened.indent + INDENT:
         return False
-    return bool(match["info"].strip()) or len(match["fence"]) >= opened.marks
+    return _is_language(match["info"]) or len(match["fence"]) >= opened.marks
+
+
+def _is_language(info: str) -> bool:
+    """Whether what follows a fence on its line names a language: it is one word, or begins with a common language."""
+    first, _, more = info.strip().partition(" ")
+    language = first.lower()
+    known = language in _LANGUAGES or bool(_MARKED.match(language))
+    return known or (not more and _LANGUAGE.fullmatch(first) is not None)
 
 
 def _opening(match: re.Match[str], start: int, indent: int) -> _Opened:

@@ -9,7 +9,10 @@ from vpo.tasks.fences import FENCE, PYTHON, Fence, fences
 
 LONGEST = 100_000  # characters of an answer; a longer one has no program
 _DEFINED = re.compile(r"^(?:(?:async +)?def|class) +([A-Za-z_]\w*)", re.MULTILINE)
-_CODE = re.compile(r"\s*+(?:(?:async )?def |class |import \w|from [\w.]+ import |@\w)")
+_CODE = re.compile(  # how code begins, after comments
+    r"\s*+(?:#[^\n]*+\n\s*+)*+(?:(?:async )?def |class |import \w|from [\w.]+ import |@\w|[rR]?(?:\"{3}|'{3})"
+    r"|[A-Za-z_]\w*+(?: *+, *+\w++)*+ *+=[^=])"
+)
 _READS_INPUT = re.compile(r"\binput *\(|\bstdin\b|\bopen\(0")
 
 
@@ -19,7 +22,7 @@ def extract_program(answer: str, entry: str | None = None) -> str | None:
     Of several blocks it is the last that defines the entry point; where none does, the last that defines any function
     or class or reads standard input, so that an example of use is not taken for the program; else the last. A block
     without a language counts only where none that is marked as Python does that: otherwise it is an example of output.
-    A block that is never closed counts where there is no other. None where there is no program.
+    Of these, one that is never closed counts where there is no closed one. None where there is no program.
 
     Args:
         answer: of a model.
@@ -29,29 +32,37 @@ def extract_program(answer: str, entry: str | None = None) -> str | None:
         return None
     if FENCE not in answer:
         return answer if answer.strip() else None
+    block = program_block(answer, entry)
+    return block and block.body
+
+
+def program_block(answer: str, entry: str | None = None) -> Fence | None:
+    """The block of an answer that is its program, as `extract_program` chooses it."""
     name = "" if entry is None else entry.partition(".")[0]
 
-    def rank(block: Fence) -> int:
-        return 2 if name and _defines(block.body, name) else int(is_program(block.body))
+    def rank(block: Fence) -> tuple[int, bool, bool]:
+        defines = 2 if name and _defines(block.body, name) else int(is_program(block.body))
+        return defines, block.closed, bool(block.language)
 
-    blocks = [(rank(each), each) for each in reversed(blocks_of(answer))]
-    highest = max((each for each, _ in blocks), default=0)
-    best = [block for each, block in blocks if each == highest]
-    return next((each.body for each in best if each.language), best[0].body if best else None)
+    return max(reversed(blocks_of(answer)), key=rank, default=None)  # the last of the best
 
 
 def blocks_of(answer: str) -> list[Fence]:
     """The blocks of an answer that may be its program, and before them code whose fence is closed but not opened."""
+    blocks = python_blocks(answer)
     end = answer.find(f"\n{FENCE}")
-    if end < 0 or not _CODE.match(answer) or not is_program(answer[:end]):
-        return python_blocks(answer)
-    return [Fence(0, end, "", answer[:end], closed=False), *python_blocks(answer)]
+    before = answer[: max(0, end)]
+    begins, defines = _CODE.match(before), _DEFINED.search(before)
+    if not (defines or (begins and is_program(before))) or before.rstrip().endswith(":"):
+        return blocks
+    # What follows the end of code, and nothing closes, is prose.
+    blocks = [each for each in blocks if each.start > end + 1 or each.closed or each.language or is_program(each.body)]
+    return [Fence(0, end, "", before, closed=False), *blocks] if begins else blocks
 
 
 def python_blocks(text: str) -> list[Fence]:
-    """The fenced blocks that may be programs: closed ones if there are any."""
-    blocks = [each for each in fences(text) if each.language in ("", *PYTHON) and each.body.strip()]
-    return [each for each in blocks if each.closed] or blocks
+    """The fenced blocks that may be programs."""
+    return [each for each in fences(text) if each.language in ("", *PYTHON) and each.body.strip()]
 
 
 def program_blocks(text: str) -> list[Fence]:
@@ -60,7 +71,7 @@ def program_blocks(text: str) -> list[Fence]:
     They are those that define the name which most blocks define; where no name is defined twice, those that read
     standard input; else the first that defines any.
     """
-    blocks = [each for each in fences(text) if each.language in ("", *PYTHON) and each.body.strip()]
+    blocks = python_blocks(text)
     names = [defined_names(each.body) for each in blocks]
     counts = Counter(name for defined in names for name in defined)
     common, count = max(counts.items(), key=lambda item: item[1], default=("", 0))  # the first of those

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 from vpo.core.checks import as_integer
 from vpo.sandbox.verdicts import Limits, Status, Verdict
 from vpo.tasks.code.answers import (
-    blocks_of,
     extract_program,
     fenced,
     is_program,
+    program_block,
     program_blocks,
     program_form,
-    python_blocks,
 )
 from vpo.tasks.code.expected import OUTPUT_BYTES, complete, patient_sandbox
 from vpo.tasks.code.feedback import feedback_on
@@ -218,9 +217,10 @@ class ProgramTask(Task[CodeProblem]):
             blocks = program_blocks(text)
             return [Native(each.start, each.end, text[each.start : each.end], each.closed) for each in blocks]
         whole = text.strip()
-        if not blocks_of(whole) and (FENCE in whole or not is_program(whole)):
+        block = program_block(whole)
+        if block is None and (FENCE in whole or not is_program(whole)):
             return []
-        return [Native(0, len(text), whole, any(each.closed for each in python_blocks(text)))]
+        return [Native(0, len(text), whole, block is not None and block.closed)]
 
     def normal_form(self, answer: str) -> Hashable:
         """The same for programs that differ in layout, comments and docstrings only."""
