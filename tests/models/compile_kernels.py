@@ -6,15 +6,15 @@ from triton.compiler import ASTSource, compile
 from vpo.models import triton_kernels
 
 CAPABILITIES = (80, 90)
-INTEGERS = {"step": "*i64", "epsilon": "fp32", "scaling": "fp32"}
-WIDE = dict.fromkeys(("cos", "sin", "hidden", "output", "maxima", "sums"), "*fp32")
-DATA = ("projected", "scale", "query", "keys", "values", "attended", "gate_up", "gated")
+OTHERS = {"step": "*i64", "chosen": "*i64", "epsilon": "fp32", "scaling": "fp32"}
+WIDE = dict.fromkeys(("cos", "sin", "hidden", "output", "maxima", "sums", "delays", "won"), "*fp32")
+DATA = ("projected", "scale", "query", "keys", "values", "attended", "gate_up", "gated", "logits")
 HEADS = {"KEY_HEADS": 2, "QUERY_HEADS": 14, "EACH": 7}
 
 
 def compiled(kernel, capability, dtype, constants):
     """The machine code of a kernel, with the types that `triton_kernels` calls it with."""
-    types = {**WIDE, **dict.fromkeys(DATA, f"*{dtype}"), **INTEGERS}
+    types = {**WIDE, **dict.fromkeys(DATA, f"*{dtype}"), **OTHERS}
     names = kernel.arg_names
     chosen = {name: value for name, value in constants.items() if name in names}
     signature = {name: "constexpr" if name in chosen else types.get(name, "i32") for name in names}
@@ -28,11 +28,19 @@ def main():
         triton_kernels._attend_to_prompts,
         triton_kernels._attend_to_own,
         triton_kernels._silu_gate,
+        triton_kernels._race,
     ]
     for capability in CAPABILITIES:
         for dtype, width in (("bf16", 64), ("bf16", 128), ("fp32", 64)):
             exact = dtype == "fp32"
-            blocks = {"KEY_BLOCK": 32 if exact else 64, "QUERY_BLOCK": 16, "BLOCKS": 2, "SPLITS": 3, "BLOCK": 1024}
+            blocks = {
+                "KEY_BLOCK": 32 if exact else 64,
+                "QUERY_BLOCK": 16,
+                "BLOCKS": 2,
+                "SPLITS": 3,
+                "BLOCK": 1024,
+                "TOKENS": 151_936,
+            }
             shape = {"WIDTH": width, "PADDED": width, "PRECISION": "ieee" if exact else "tf32", "NORMALISES": True}
             for kernel in kernels:
                 assert compiled(kernel, capability, dtype, {**HEADS, **blocks, **shape})

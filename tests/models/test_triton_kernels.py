@@ -97,6 +97,35 @@ def test_the_gate_is_that_of_torch(width):
 
 
 @interpreted
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("size", [1, 300, 10_000])
+def test_the_race_is_that_of_torch(size, dtype):
+    from vpo.models import triton_kernels
+
+    logits = (3 * torch.randn(8, size, generator=torch.Generator().manual_seed(0))).to(dtype)
+    logits[:, 1::3] = -torch.inf
+    for seed in range(5):
+        torch.manual_seed(seed)
+        _, expected = decoding._race(logits)
+        torch.manual_seed(seed)
+        won, chosen = decoding._race(logits, triton_kernels)
+        assert torch.equal(chosen, expected)
+        assert won.isfinite().all()
+
+
+@interpreted
+@pytest.mark.parametrize("number", [torch.nan, torch.inf, -torch.inf])
+def test_the_race_has_no_winner_without_probabilities(number):
+    from vpo.models import triton_kernels
+
+    logits = torch.randn(2, 5000)
+    logits[1, slice(None) if number < 0 else 4999] = number
+    for kernels in (None, triton_kernels):
+        won, _ = decoding._race(logits, kernels)
+        assert won.isnan().tolist() == [False, True]
+
+
+@interpreted
 @pytest.mark.parametrize("kind", FUSED)
 def test_its_log_probabilities_are_those_of_transformers(kind):
     model = varied_model(kind)
@@ -129,11 +158,18 @@ def test_decoding_uses_them(kind):
 
 
 @interpreted
-@pytest.mark.parametrize("wrong", [lambda *_: 1 / 0, lambda query, *_: query.transpose(1, 2).flatten(0, 1).flatten(1)])
-def test_what_they_compute_wrongly_torch_computes(wrong, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("kernel", "wrong"),
+    [
+        ("attend", lambda *_: 1 / 0),
+        ("attend", lambda query, *_: query.transpose(1, 2).flatten(0, 1).flatten(1)),
+        ("race", lambda logits, _: logits.min(-1)),
+    ],
+)
+def test_what_they_compute_wrongly_torch_computes(kernel, wrong, monkeypatch, capsys):
     from vpo.models import triton_kernels
 
-    monkeypatch.setattr(triton_kernels, "attend", wrong)
+    monkeypatch.setattr(triton_kernels, kernel, wrong)
     model = varied_model("Qwen3")
     assert decoding._fused_step(model) is FusedStep
     assert capsys.readouterr().err.count("without Triton's kernels") == 1

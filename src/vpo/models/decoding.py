@@ -83,7 +83,7 @@ def decode(
 def _sample(
     model: Any,
     input_ids: Any,
-    processor: Callable[[Any, Any], Any],
+    processor: Any,
     stops: Callable[[Any, Any], Any],
     config: Any,
     **inputs: Any,
@@ -102,8 +102,10 @@ def _sample(
     further = {name: inputs[name] for name in ("logits_to_keep",) if name in inputs}  # where the model has it
     decoder, logits = read_prompts(model, input_ids[first], mask[first], times, max_tokens, **further)
     make = _fused_step(model)
+    kernels = None
     if make is not None:
         decoder.fused = make(model)
+        kernels = decoder.fused.kernels
     tokens = input_ids.new_full((count, length + max_tokens), transformers_private.padding_token(config))
     tokens[:, :length] = input_ids
     unfinished = torch.ones(count, dtype=torch.bool, device=device)
@@ -114,8 +116,9 @@ def _sample(
             end = length + step
             if restored is not None:
                 logits = logits[restored]
-            logits = processor(tokens[:, :end], logits.to(torch.float32, copy=True))
-            won, chosen = _race(logits) if config.do_sample else logits.max(-1)
+            if len(processor):  # it may write into its logits
+                logits = processor(tokens[:, :end], logits.to(torch.float32, copy=True))
+            won, chosen = _race(logits, kernels) if config.do_sample else logits.max(-1)
             numbers &= ~won.isnan().any()
             tokens[:, end] = torch.where(unfinished, chosen, tokens[:, end])
             longest += unfinished.any()
@@ -135,16 +138,19 @@ def _sample(
     return tokens[:, : length + int(longest)]
 
 
-def _race(logits: Any) -> Any:
+def _race(logits: Any, kernels: Any = None) -> Any:
     """A token for each row, sampled with its softmax, as a pair: a number that is NaN where a logit is, and the token.
 
     This is the race of exponential variables that `torch.multinomial` runs for one sample, from the same random numbers
-    to the same tokens, without the three passes over all probabilities in which it checks them.
+    to the same tokens, without the three passes over all probabilities in which it checks them; with Triton's `kernels`
+    in one pass.
     """
     import torch
 
-    probabilities = torch.softmax(logits, -1)
-    times = torch.empty_like(probabilities).exponential_()
+    times = torch.empty_like(logits, dtype=torch.float32).exponential_()
+    if kernels is not None:
+        return kernels.race(logits, times)
+    probabilities = torch.softmax(logits, -1, dtype=torch.float32)
     return torch.div(probabilities, times, out=times).max(-1)
 
 
@@ -191,10 +197,20 @@ def _is_own(model: Any, make: Callable[[Any], FusedStep]) -> bool:
                 decoder, _ = read_prompts(model, prompts, mask, 2, 2)
                 decoder.fused = fused
                 logits.append(torch.stack([decoder.next(tokens, step).clone() for step in range(2)]))
+            races = fused is None or fused.kernels is None or _finds_the_highest(fused.kernels, logits[1][0])
     except Exception:  # of a kernel that this device lacks, of memory
         return False
-    own, fused = logits
-    return same_up_to_rounding(fused, own)
+    return races and same_up_to_rounding(logits[1], logits[0])
+
+
+def _finds_the_highest(kernels: Any, logits: Any) -> bool:
+    """Whether Triton's race, where all take the same time, is won by the highest logit."""
+    import torch
+
+    highest, _ = logits.float().max(-1)
+    won, chosen = kernels.race(logits, torch.ones_like(logits, dtype=torch.float32))
+    found = logits.float().gather(1, chosen[:, None])[:, 0]
+    return bool(torch.equal(won, highest) and torch.equal(found, highest))
 
 
 def _attends_to_all(model: Any) -> bool:

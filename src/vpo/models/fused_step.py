@@ -49,7 +49,7 @@ class FusedStep:
         import torch
 
         decoder, head = model.get_decoder(), model.get_output_embeddings()
-        self.device = model.device.type
+        self.device, self.kernels = model.device.type, kernels
         dtype = product_dtype(decoder.norm.weight)
         torch.clear_autocast_cache()  # its narrow copies of the weights: those made here replace them
         self.embed, self.rotary, self.norm = model.get_input_embeddings(), decoder.rotary_emb, decoder.norm

@@ -2,7 +2,8 @@
 
 Between the products of a layer there are four kernels instead of some twenty: `rotate_and_store` of queries, keys and
 values; attention to the prompts and then to each completion's own tokens, without copies and without scores in memory;
-and the gate. `TRITON_INTERPRET=1` runs them on a CPU, slowly, which is how `make test-triton` tests them.
+and the gate. A fifth samples in one pass over the logits. `TRITON_INTERPRET=1` runs them on a CPU, slowly, which is how
+`make test-triton` tests them.
 
 Shapes: P prompts of L tokens; N = P × n completions; H heads of queries, E of which share each of K heads of keys and
 values, W wide; T tokens of a completion have memory. Queries are laid out as P × K × n × E × W, so that those which
@@ -25,6 +26,7 @@ LEAST_DOT = 16  # rows that a product of Triton must have
 SPLIT = 128  # keys of a prompt that a program reads at least, if there are as many ...
 MOST_SPLITS = 8  # ... and programs for a prompt's keys at most
 GATE_BLOCK = 1024
+RACE_BLOCK = 4096
 
 
 def run_on(device: Any) -> bool:
@@ -147,6 +149,19 @@ def silu_gate(gate_up: Any) -> Any:
     gated = gate_up.new_empty(count, width)
     _silu_gate[(count, triton.cdiv(width, GATE_BLOCK))](gate_up, gated, width, BLOCK=GATE_BLOCK)
     return gated
+
+
+def race(logits: Any, delays: Any) -> tuple[Any, Any]:
+    """The token of each row that has the highest logit − log delay, and that number, which is NaN without a winner.
+
+    Args:
+        logits: N × tokens of the vocabulary.
+        delays: exponential variables of that shape, in float32.
+    """
+    logits, delays = logits.contiguous(), delays.contiguous()
+    won, chosen = delays.new_empty(len(logits)), delays.new_empty(len(logits), dtype=torch.long)
+    _race[(len(logits),)](logits, delays, won, chosen, TOKENS=logits.shape[1], BLOCK=RACE_BLOCK, num_warps=8)
+    return won, chosen
 
 
 @triton.jit
@@ -333,3 +348,26 @@ def _silu_gate(gate_up, gated, width, BLOCK: tl.constexpr):
     gate = tl.load(gate_up + row * 2 * width + index, mask=inside, other=0.0).to(tl.float32)
     up = tl.load(gate_up + row * 2 * width + width + index, mask=inside, other=0.0).to(tl.float32)
     tl.store(gated + row * width + index, (gate * tl.sigmoid(gate) * up).to(gated.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _race(logits, delays, won, chosen, TOKENS: tl.constexpr, BLOCK: tl.constexpr):
+    """A row: each lane keeps the best of its tokens, and whether a logit has no probability: NaN or infinite."""
+    row = tl.program_id(0).to(tl.int64)
+    index = tl.arange(0, BLOCK)
+    best = tl.full([BLOCK], float("-inf"), tl.float32)
+    best_token = tl.zeros([BLOCK], tl.int32)
+    impossible = tl.zeros([BLOCK], tl.int32)
+    for start in range(0, TOKENS, BLOCK):
+        token = start + index
+        inside = token < TOKENS
+        logit = tl.load(logits + row * TOKENS + token, mask=inside, other=float("-inf")).to(tl.float32)
+        score = logit - tl.log(tl.load(delays + row * TOKENS + token, mask=inside, other=1.0))
+        impossible += ((logit != logit) | (logit == float("inf"))).to(tl.int32)
+        better = score > best
+        best = tl.where(better, score, best)
+        best_token = tl.where(better, token, best_token)
+    highest = tl.max(best, 0)
+    failed = (tl.max(impossible, 0) > 0) | (highest == float("-inf"))
+    tl.store(won + row, tl.where(failed, float("nan"), highest))
+    tl.store(chosen + row, tl.min(tl.where(best == highest, best_token, TOKENS - 1), 0).to(tl.int64))
