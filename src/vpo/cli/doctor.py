@@ -34,6 +34,7 @@ PACKAGES = {
     "verl": {"verl": "`--engine verl`; in an environment of its own, since it needs an older transformers"},
     "": {
         "vllm": "fast sampling on a GPU, `--generator vllm`",
+        "triton": "faster sampling on a GPU with transformers; a torch for CUDA brings it",
         "tensorboard": "`--report-to tensorboard`",
         "wandb": "`--report-to wandb`",
         "trackio": "`--report-to trackio`",
