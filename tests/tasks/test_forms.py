@@ -224,6 +224,27 @@ def test_what_counts(form, completion, expected):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        r"5 \times 10",
+        r"\frac{1}{2} \text{ apples} \theta \triangle \tfrac{1}{2}",
+        r"\left( 5 \right) \rightarrow \rho \not= \notin \nabla",
+        r"$x \neq 3$ and \(x \to 3\) and $\tan x$ and $5 \ne \nu$",
+        "5\nu = 3\nto be\nright\nnot\neq = 3\ne.g. 4\n\tan apple\n\to be\r\nright",
+        "It costs $5\ne.g. for $6.\neq\nu = 4",
+        "x = 1\nright = 1\nto = 2\n\ti = 3\nrho = 4\nmid = 5\ntheta = 6\ntext = 7",
+        "def f():\n\to = 1\n\text{} = 2\n\treturn o\nu = f()",
+        "```python\nfor theta in x:\n\ttimes(theta)\n\theta\n```",
+    ],
+)
+def test_latex_in_json_strings_needs_no_escapes_and_code_keeps_its_own(text):
+    escaped = text.replace("\n", r"\n").replace("\t", r"\t").replace("\r", r"\r")
+    for completion in (f'["{escaped}", "b"]', f'["a", "{escaped}'):
+        assert text in in_form(TASKS["gsm8k"], "json").parse(completion, 2)
+    assert in_form(TASKS["gsm8k"], "json").parse(FORMS["json"].write([text, "b"]), 2)[0] == text
+
+
+@pytest.mark.parametrize(
     ("form", "completion", "strict"),
     [
         ("json", '["a", "b"]', [True, True]),

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from vpo.tasks.fences import OPAQUE, fences
 from vpo.tasks.forms.base import Form
+from vpo.tasks.forms.latex import repair_latex
 from vpo.tasks.reading import Section
 from vpo.tasks.thoughts import blank_thoughts, prompted_end
 
@@ -17,8 +18,6 @@ _SPACE = re.compile(r"(?:[ \t\r\n]++|<think>(?:[^<]++|<(?!/think>))*+</think>)*+
 # A string, which the end of the text may cut off; and its escapes, of which models write wrong ones, as in "\d".
 _STRING = re.compile(r'"(?P<inside>(?:[^"\\]++|\\.)*+)(?:(?P<closed>")|\\?\Z)', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4}|(?P<cut>u[0-9a-fA-F]{0,3}\Z)|(?P<wrong>))")
-_LATEX = re.compile(r"[\b\f](?=[a-z])")  # what JSON makes of the beginning of \boxed and \frac
-_ESCAPED = {"\b": r"\b", "\f": r"\f"}
 _DECODER = json.JSONDecoder(strict=False)  # models write line ends into strings
 
 
@@ -108,7 +107,7 @@ def _value(text: str, position: int) -> tuple[Any, int, bool]:
     escapes = {"cut": r"\\u" if string["closed"] else "", "wrong": r"\\"}
     inside = _ESCAPE.sub(lambda match: escapes.get(match.lastgroup or "", match.group()), string["inside"])
     value: str = json.loads(f'"{inside}"', strict=False)
-    return value if string["closed"] else value.strip() or None, string.end(), False
+    return value if string["closed"] or value.strip() else None, string.end(), False
 
 
 def _answer(value: Any) -> str | None:
@@ -116,4 +115,4 @@ def _answer(value: Any) -> str | None:
     if isinstance(value, dict):
         texts = [value["answer"]] if "answer" in value else [each for each in value.values() if isinstance(each, str)]
         value = texts[0] if len(texts) == 1 else None
-    return _LATEX.sub(lambda match: _ESCAPED[match.group()], value).strip() if isinstance(value, str) else None
+    return repair_latex(value).strip() if isinstance(value, str) else None
