@@ -29,7 +29,17 @@ PROBLEM = CountdownProblem("p", (3, 5, 10), 50)  # (10 * 5) uses two of three
         ("5 * 5 * 10 / 5", (1, 0, 0, 0)),  # a number more often than given
         ("5 * 10 - 3 = 47", (1, 1, 0.94, 0)),
         ("5 * 10 - 3 = 50", (0, 0, 0, 0)),  # not true
-        ("5 * 10 = 50 = 50", (0, 0, 0, 0)),
+        ("5 * 10 = 50 = 50", (1, 0, 1, 0)),  # a chain of one value
+        ("47 = 5 * 10 - 3", (1, 1, 0.94, 0)),  # the value stands first
+        ("50 = 5 * 10 - 3", (0, 0, 0, 0)),
+        ("5 * 10 - 3 = 50 - 3 = 47", (1, 1, 0.94, 0)),  # the first side is the answer
+        ("50 - 3 = 5 * 10 - 3 = 47", (1, 0, 0, 0)),  # though the second is better
+        ("5 * 10 - 3 = 50 = 47", (0, 0, 0, 0)),
+        ("47 = 47", (1, 0, 0, 0)),
+        ("5 * 10 - 3 =", (0, 0, 0, 0)),
+        ("= 5 * 10 - 3", (0, 0, 0, 0)),
+        ("5 ⋅ 10 - 3", (1, 1, 0.94, 0)),
+        ("5 ∗ 10 - 3", (1, 1, 0.94, 0)),
         ("3 / (10 - 5 - 5)", (0, 0, 0, 0)),  # by zero
         ("-3 + 5 * 10", (0, 0, 0, 0)),  # no signs
         ("3 5 10", (0, 0, 0, 0)),
@@ -41,6 +51,47 @@ PROBLEM = CountdownProblem("p", (3, 5, 10), 50)  # (10 * 5) uses two of three
 )
 def test_hand_worked_expressions(answer, expected):
     assert TASK.score(PROBLEM, answer) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *((text, "5 * 10 - 3") for text in ("5 x 10 - 3", "5 X 10 - 3", r"5 \* 10 - 3", r"5 \ast 10 - 3")),
+        *((f"5 * 10 - 3{mark}", "5 * 10 - 3") for mark in (",", ";", "!", " ✓", ".", " ✅")),
+        *((text, text) for text in ("5 ⋅ 10 - 3", "5 ∗ 10 - 3", "47 = 5 * 10 - 3", "5 * 10 - 3 = 50 - 3 = 47")),
+        (r"\boxed{47 = 5 \times 10 - 3}", "47 = 5 * 10 - 3"),
+        ("The expression `5 * 10 - 3` equals 47.", "5 * 10 - 3 = 47"),
+        ("The answer is: 47 = 5 * 10 - 3.", "47 = 5 * 10 - 3"),
+        ("5 * 10 - 3 = 47 ✓\n\nCheck:\n5 * 10 = 50\n50 - 3 = 47", "5 * 10 - 3 = 47"),
+        ("5 * 10 - 3\n**Verification**: 5 * 10 = 50\n50 - 3 = 47", "5 * 10 - 3"),
+        ("5 + 10 + 3\nLet's check: 5 + 10 + 3 = 18\n5 * 10 - 3", "5 + 10 + 3"),  # though the second is better
+        ("5 * 10 - 3\n\nHuman: make 8 from 3 and 5\nAssistant:\n3 + 5", "5 * 10 - 3"),
+        ("Check all of them.\n5 * 10 - 3", "5 * 10 - 3"),  # nothing stands before
+        ("3 * 5\n5 * 10 - 3", "5 * 10 - 3"),
+    ],
+)
+def test_one_expression_is_read(text, expected):
+    assert TASK.read(text, 1).answers == [expected]
+    tagged = TASK.read(f"<answer>{text}</answer>", 1).answers[0]
+    if not text.startswith("3 * 5"):
+        assert TASK.score(PROBLEM, tagged) == TASK.score(PROBLEM, expected)
+
+
+def test_what_is_read_does_not_depend_on_the_problem():
+    for numbers, target in (((3, 5, 10), 47), ((1, 2), 3), ((50, 3), 47)):
+        problem = CountdownProblem("p", numbers, target)
+        chain, other = "50 - 3 = 5 * 10 - 3 = 47", "50 - 3"
+        assert TASK.score(problem, chain) == TASK.score(problem, other)
+
+
+@pytest.mark.parametrize("piece", ["1=", "1+1=", "check\n", "1 x ", "\\*", "5 * 10 - 3\n", " equals ", "✓", "Human:\n"])
+def test_expressions_are_read_in_linear_time(piece):
+    begin = time.process_time()
+    text = piece * (200_000 // len(piece))
+    for hostile in (text, f"5 * 10 - 3\n{text}", f"<answer>{text}</answer>"):
+        TASK.read(hostile, 1)
+        TASK.read(hostile, 3)
+    assert time.process_time() - begin < 6
 
 
 def test_fractions_are_exact():

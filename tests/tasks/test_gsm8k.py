@@ -126,6 +126,21 @@ def test_two_numbers_and_what_is_not_computed_are_no_answer(final):
         assert not TASK.solved(TASK.score(PROBLEM, text)), text
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The answer is 18.\n\nHuman: And then?\nAssistant: The answer is 8.", "The answer is 18."),
+        ("9 * 2 = 18\n#### 18\nQuestion: how many?\n#### 8", "9 * 2 = 18\n#### 18"),
+        ("#### 8\n**User:** no\n#### 18", "#### 8"),  # though the second is better
+        ("Question: how many?\n9 * 2 = 18\n#### 18", "Question: how many?\n9 * 2 = 18\n#### 18"),
+        ("9 eggs.\nQuestion: how many?\n#### 18", "9 eggs.\nQuestion: how many?\n#### 18"),  # no answer before
+    ],
+)
+def test_an_answer_ends_where_another_turn_begins(text, expected):
+    reading = TASK.read(text, 1)
+    assert (reading.answers, reading.parts) == ([expected], [(len(text), 0)])
+
+
 def test_a_fraction_in_lowest_terms_is_a_number():
     half = replace(PROBLEM, answer="0.5")
     assert TASK.solved(TASK.score(half, "#### 1/2"))

@@ -7,6 +7,7 @@ LONGEST = 1_000  # characters of a line that may be an answer
 _ITEM = re.compile(r"[ \t]*(?:[-*•+>][ \t]+|[0-9]{1,2}[.)][ \t]+)")
 _LINE_END = re.compile(r"\n(?:[ \t\r]*\n)*")
 _SENTENCE_END = re.compile(rf"[.!?](?= )|{_LINE_END.pattern}")
+_TURN = re.compile(r"[ \t*_#]{0,8}(?:Human|User|Question)[ \t*_]{0,4}:")
 _MARKS = " \t\r*_`$\"'"
 
 
@@ -27,6 +28,11 @@ def line_ends(text: str) -> list[int]:
 def sentence_ends(text: str) -> list[int]:
     """Where the lines and sentences of a text but the last end."""
     return _ends(_SENTENCE_END, text)
+
+
+def begins_turn(line: str) -> bool:
+    """Whether another turn of a dialogue begins with a line, as models run on after their answer."""
+    return _TURN.match(line) is not None
 
 
 def _ends(end: re.Pattern[str], text: str) -> list[int]:

@@ -3,6 +3,7 @@
 import re
 
 from vpo.tasks.fences import FENCE, PYTHON, fences
+from vpo.tasks.lines import begins_turn
 from vpo.tasks.math.numbers import last_number, stated_number
 from vpo.tasks.reading import Native
 
@@ -87,6 +88,17 @@ def solutions_in(text: str, *, number: bool = False) -> list[Native]:
             natives.append(Native(begin, end, solution))
         begin = end
     return natives
+
+
+def own_turn(text: str, *, number: bool = False) -> str:
+    """A solution up to where another turn of a dialogue begins, if it has stated its final answer before."""
+    position, begun = 0, False
+    for line in text.split("\n"):
+        if begun and begins_turn(line):
+            return text[:position] if answer_ends(text[:position], number=number) else text
+        begun |= not line.isspace() and bool(line)
+        position += len(line) + 1
+    return text
 
 
 def _marked_or_boxed(solution: str, *, number: bool) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from vpo.tasks.data import Published, check_split, field, read_data, take, unique
 from vpo.tasks.forms import ONE_SHOT, Example, Form
 from vpo.tasks.lines import sentence_ends
-from vpo.tasks.math.answers import boxes, final_answer, form_of, one_box, solutions_in
+from vpo.tasks.math.answers import boxes, final_answer, form_of, one_box, own_turn, solutions_in
 from vpo.tasks.math.checker import grade_final_answers, require_math_verify
 from vpo.tasks.math.gsm8k import brevity
 from vpo.tasks.math.plain import plain_number, unstyled
@@ -138,7 +138,8 @@ class CompetitionTask(Task[CompetitionProblem]):
         """Solutions, each with its final answer; a single one is the whole text."""
         if answers > 1:
             return solutions_in(text)
-        return [Native(0, len(text), text.strip(), form_of(text) == r"\boxed")] if final_answer(text) else []
+        own = own_turn(text)
+        return [Native(0, len(text), own.strip(), form_of(own) == r"\boxed")] if final_answer(own) else []
 
     def steps(self, problem: CompetitionProblem, answer: str) -> list[int]:
         """The ends of lines and sentences."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from vpo.tasks.data import Published, check_split, field, items, read_data, take, unique
 from vpo.tasks.forms import ONE_SHOT, Example, Form
-from vpo.tasks.lines import bare_line, lines_of
+from vpo.tasks.lines import bare_line, begins_turn, lines_of
 from vpo.tasks.math.answers import boxes
 from vpo.tasks.math.arithmetic import Expression, Number, Token, evaluate, open_brackets, parse_number
 from vpo.tasks.math.solver import solutions
@@ -32,10 +32,16 @@ Use each number exactly once, and + - * / and brackets. The answer is the expres
 
 _TOKEN = re.compile(r"[0-9]+|[-+*/()=]")
 _SPACE = re.compile(r"[ \t\n]+")
-_LATEX = re.compile(r"\\(times|cdot|div|left|right)(?![A-Za-z])")
-_OPERATOR_OF = {"times": "*", "cdot": "*", "div": "/", "left": "", "right": ""}
+_LATEX = re.compile(r"\\(?:(times|cdot|ast|div|left|right)(?![A-Za-z])|\*)")
+_OPERATOR_OF = {"div": "/", "left": "", "right": ""}  # the others are *
+_LETTER_X = re.compile(r"(?<=[0-9)\s])[xX](?=[0-9(\s])")
+_EQUALS = re.compile(r"`?[ \t]{1,3}(?:which )?equals[ \t]{1,3}`?", re.IGNORECASE)
+_CHECK = re.compile(
+    r"[\s*_#>-]*(?:let'?s |let me |we |to )?(?:double[- ])?(?:check|verif(?:y|ying|ication))", re.IGNORECASE
+)
+_AFTER = " \t.,;!✓✔✅"
 _NAMED = re.compile(r"\b(?:answer|expression)\b", re.IGNORECASE)
-_OPERATORS = str.maketrans({"×": "*", "÷": "/", "−": "-", "·": "*"})
+_OPERATORS = str.maketrans({"×": "*", "÷": "/", "−": "-", "·": "*", "⋅": "*", "∗": "*"})
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,9 @@ class CountdownProblem:
 
 
 class CountdownTask(Task[CountdownProblem]):
-    """An answer is an expression of integers, + - * / and brackets; it may end in ``=`` and its value.
+    """An answer is an expression of integers, + - * / and brackets; ``=`` and its value may stand before or after it.
 
+    Of several expressions in a row, all of one value, the first is the answer.
     valid is 1 if it can be parsed and computed. numbers is 1 if it uses exactly the given numbers. closeness is
     max(0, 1 − |value − target| / max(|target|, 1)), and 0 for an expression with a number that is not given, or with
     one more often than it is given. exact is 1 if it uses exactly the given numbers and equals the target. Values are
@@ -120,8 +127,10 @@ class CountdownTask(Task[CountdownProblem]):
         tokens = _tokens(prefix)
         left, *claimed = _split_at_equals(tokens or [])
         depth = open_brackets(left)
-        if tokens is None or depth is None or len(prefix) > LONGEST or len(claimed) > 1:
+        if tokens is None or depth is None or len(prefix) > LONGEST:
             return 0.0, 0.0, 0.0, 0.0
+        if _lone(left):  # the value, before the expression
+            return self._bound(problem, prefix.partition("=")[2]) if claimed else (1.0, 1.0, 1.0, 1.0)
         if claimed:
             return self.score(problem, prefix.partition("=")[0])
         used, allowed = Counter(token.value for token in left if isinstance(token, Number)), Counter(problem.numbers)
@@ -144,11 +153,7 @@ class CountdownTask(Task[CountdownProblem]):
 
     def native(self, text: str, answers: int) -> Sequence[Native]:
         """Lines that are expressions, or end in one after a colon or "the answer is", and the contents of boxes."""
-        natives = []
-        for start, end, line in lines_of(text):
-            if (expression := _expression_in(line)) is not None:
-                natives.append(Native(start, end, expression))
-        return natives
+        return list(_expressions(text, checked=answers == 1))
 
     def normal_form(self, answer: str) -> Hashable:
         """The same for expressions that differ only in brackets and in the order of a sum or product."""
@@ -178,26 +183,39 @@ def _with_last_number(prefix: str, numbers: Sequence[int]) -> list[str]:
 
 
 def parse_expression(answer: str) -> Expression | None:
-    """The expression of an answer, None for other text and where the value after ``=`` is wrong."""
+    """The expression of an answer, None for other text and where two sides of a ``=`` differ."""
     if len(answer) > LONGEST:
         return None
     tokens = _tokens(answer)
     if tokens is None:
         return None
-    left, *claimed = _split_at_equals(tokens)
-    expression = evaluate(left, strict=True)
-    if expression is None or not claimed:
-        return expression
-    value = evaluate(claimed[0], strict=True) if len(claimed) == 1 else None
-    return expression if value is not None and value.lone is not None and value.value == expression.value else None
+    sides = _split_at_equals(tokens)
+    expressions = [evaluate(side, strict=True) for side in sides]
+    expression = expressions[sides.index(_computed(sides))]
+    values = {each and each.value for each in expressions}
+    return expression if len(values) == 1 else None
 
 
 def _bare(answer: str) -> str:
     """The only expression of an answer, without what is around it; an answer with several, or none, as it is."""
     if parse_expression(answer) is not None:
         return answer
-    found = {expression for *_, line in lines_of(answer) if (expression := _expression_in(line)) is not None}
+    found = {native.text for native in _expressions(answer, checked=True)}
     return found.pop() if len(found) == 1 else answer
+
+
+def _expressions(text: str, *, checked: bool) -> Iterator[Native]:
+    """The lines with an expression; if `checked`, those up to where the first ones are checked, or another turn begins.
+
+    Whether a check agrees with what it checks does not count.
+    """
+    found = False
+    for start, end, line in lines_of(text):
+        if checked and found and (_CHECK.match(line) or begins_turn(line)):
+            return
+        if (expression := _expression_in(line)) is not None:
+            found = True
+            yield Native(start, end, expression)
 
 
 def _expression_in(line: str) -> str | None:
@@ -206,12 +224,14 @@ def _expression_in(line: str) -> str | None:
     Whether it can be computed, and equals what it claims, does not count: of many lines the right one would be left.
     """
     box = max(boxes(line), default=(0, ""))[1]
+    line = _EQUALS.sub(" = ", line)
     before, _, stated = line.rpartition(" is ")
-    ends = (line, line.rpartition(":")[2], stated if _NAMED.search(before) else "")
-    for candidate in (box, *map(bare_line, ends)):
-        text = _LATEX.sub(lambda match: _OPERATOR_OF[match[1]], candidate)
-        left = _split_at_equals(_tokens(text) or [])[0] if len(text) <= LONGEST else []
-        if not {"+", "-", "*", "/"}.isdisjoint(left) and sum(not isinstance(token, str) for token in left) > 1:
+    named = _NAMED.search(line)
+    ends = (line, line.rpartition(":")[2], stated if _NAMED.search(before) else line[named.end() :] if named else "")
+    for candidate in (box, *(bare_line(end.rstrip(_AFTER)) for end in ends)):
+        text = _LATEX.sub(lambda match: _OPERATOR_OF.get(match[1], "*"), _LETTER_X.sub("*", candidate.rstrip(_AFTER)))
+        side = _computed(_split_at_equals(_tokens(text) or [])) if len(text) <= LONGEST else []
+        if not {"+", "-", "*", "/"}.isdisjoint(side) and sum(not isinstance(token, str) for token in side) > 1:
             return text
     return None
 
@@ -238,6 +258,15 @@ def _split_at_equals(tokens: Sequence[Token]) -> list[list[Token]]:
         else:
             sides[-1].append(token)
     return sides
+
+
+def _computed(sides: Sequence[list[Token]]) -> list[Token]:
+    """The first side that is more than a number; the first where all are numbers."""
+    return next((side for side in sides if not _lone(side)), sides[0])
+
+
+def _lone(side: Sequence[Token]) -> bool:
+    return len(side) == 1 and isinstance(side[0], Number)
 
 
 def _solutions(problem: CountdownProblem) -> Iterator[str]:

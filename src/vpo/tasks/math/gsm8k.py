@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from vpo.tasks.data import Published, check_split, field, read_data, take, unique
 from vpo.tasks.forms import ONE_SHOT, Example, Form
 from vpo.tasks.lines import sentence_ends
-from vpo.tasks.math.answers import final_answer, form_of, solutions_in
+from vpo.tasks.math.answers import final_answer, form_of, own_turn, solutions_in
 from vpo.tasks.math.checker import grade_final_numbers
 from vpo.tasks.math.equations import ANNOTATION, Equation, equations
 from vpo.tasks.math.plain import plain_number
@@ -117,8 +117,9 @@ class Gsm8kTask(Task[Gsm8kProblem]):
         """Solutions, each with its final answer; a single one is the whole text."""
         if answers > 1:
             return solutions_in(text, number=True)
-        strict = form_of(text, number=True) == "####"
-        return [Native(0, len(text), text.strip(), strict)] if final_answer(text, number=True) else []
+        own = own_turn(text, number=True)
+        strict = form_of(own, number=True) == "####"
+        return [Native(0, len(text), own.strip(), strict)] if final_answer(own, number=True) else []
 
     def steps(self, problem: Gsm8kProblem, answer: str) -> list[int]:
         """The ends of lines and sentences."""
