@@ -1,6 +1,7 @@
 """The task maze: scores by hand, demonstrations, prompts, pictures."""
 
 import itertools
+import time
 from random import Random
 
 import numpy as np
@@ -89,7 +90,7 @@ def test_the_same_route_in_other_letters_is_the_same_answer():
 def moves_slowly(text):
     """The grammar, token by token: letters or words, separators, and one full stop at the end."""
     tokens, word = [], ""
-    text = text.rstrip(SEPARATORS)
+    text = text.replace("->", "→").rstrip(SEPARATORS)
     for character in (text[:-1] if text.endswith(".") else text) + " ":
         if character in SEPARATORS:
             tokens += [word.upper()] if word and word.isascii() else [word] if word else []
@@ -101,7 +102,46 @@ def moves_slowly(text):
     return "".join(tokens) if tokens and all(letter in "UDLR" for token in tokens for letter in token) else None
 
 
-SEPARATORS = " \t\r\n,;\"'`“”‘’"
+SEPARATORS = " \t\r\n,;\"'`“”‘’→"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *((text, "UURR") for text in ("Route: UURR", "**UURR**", "`UURR`", "The route:\nUURR\nIt is short.")),
+        *((text, "UURR") for text in ("U → U → R → R", "U->U->R->R", "up -> up -> right -> right")),
+        ("Route: UURR\nin words:\nup up right right", "UURR"),
+        *(
+            (text, None)
+            for text in (
+                "- UURR\n- RRUU",
+                "1. UURR\n2. RRUU",
+                "Either UURR or RRUU",
+                "UURR is my route",
+                "",
+                "Route: X",
+            )
+        ),
+    ],
+)
+def test_the_only_route_in_tags_is_read(text, expected):
+    for completion, answers in ((f"<answer>{text}</answer>", 1), (f"<answer_1>{text}</answer_1>", 2)):
+        answer = TASK.read(completion, answers).answers[0]
+        assert parse_moves(answer) == expected
+        assert expected or answer == text
+
+
+def test_an_unclosed_answer_and_the_compact_form_are_read_as_they_are():
+    assert TASK.read("<answer>Route: UURR", 1).answers == ["Route: UURR"]
+    assert MazeTask(compact=True).read("<answer>Route: UURR</answer>", 1).answers == ["Route: UURR"]
+
+
+@pytest.mark.parametrize("piece", ["U->", "->", "Route: UU\n", "UU:", "U\n"])
+def test_routes_are_read_in_linear_time(piece):
+    begin = time.process_time()
+    TASK.read(f"<answer>{piece * (200_000 // len(piece))}</answer>", 1)
+    TASK.read(piece * (200_000 // len(piece)), 1)
+    assert time.process_time() - begin < 3
 
 
 def test_the_parser_agrees_with_the_grammar():
@@ -111,7 +151,7 @@ def test_the_parser_agrees_with_the_grammar():
     for _ in range(20_000):
         kinds = random.choice([pieces[:4], pieces[4:8], pieces])
         size = random.randint(0, 6)
-        text = "".join(random.choice(kinds) + random.choice(["", " ", ", ", *SEPARATORS]) for _ in range(size))
+        text = "".join(random.choice(kinds) + random.choice(["", " ", ", ", "->", *SEPARATORS]) for _ in range(size))
         text = random.choice(["", "'", '"', "`"]) + text + random.choice(["", ".", "'.", ".`", "..", ". "])
         assert parse_moves(text) == moves_slowly(text), text
         read += parse_moves(text) is not None

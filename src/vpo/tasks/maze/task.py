@@ -10,13 +10,13 @@ import numpy as np
 
 from vpo.tasks.data import check_split
 from vpo.tasks.forms import Example
-from vpo.tasks.lines import bare_line, lines_of
+from vpo.tasks.lines import bare_line, begins_turn, lines_of
 from vpo.tasks.maze import picture
 from vpo.tasks.maze.generator import check_size, make_maze
 from vpo.tasks.maze.grid import DIAMOND, GOLD, LAVA, MOVES, Maze, distances
 from vpo.tasks.maze.oracle import FAR, oracle
 from vpo.tasks.maze.routes import best_route, demonstration
-from vpo.tasks.reading import Native
+from vpo.tasks.reading import Native, Reading
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 
@@ -24,7 +24,7 @@ SEEDS = {"train": 42, "validation": 424, "test": 4242}
 COUNTS = {"train": 1000, "validation": 100, "test": 100}
 LONGEST = 10_000  # characters of an answer; a longer one is not parsed, and no budget comes near it
 _WORDS = {"UP": "U", "DOWN": "D", "LEFT": "L", "RIGHT": "R"}
-_SEPARATORS = " \t\r\n,;\"'`“”‘’"
+_SEPARATORS = " \t\r\n,;\"'`“”‘’→"
 _CLEAN = str.maketrans(ascii_lowercase + _SEPARATORS, ascii_uppercase + " " * len(_SEPARATORS))
 _WORD = re.compile(r"(?i:up|down|left|right)")
 _LETTER = re.compile(r"[UDLRudlr]")
@@ -141,10 +141,27 @@ class MazeTask(Task[Maze]):
         """Lines that are routes of two moves or more, or end in one after a colon; none for small policies."""
         natives: list[Native] = []
         for start, end, line in [] if self.compact else lines_of(text):
+            if answers == 1 and natives and begins_turn(line):
+                break
             candidates = (bare_line(line), bare_line(line.rpartition(":")[2]))
             route = next((each for each in candidates if len(parse_moves(each) or "") > 1), None)
             natives += [] if route is None else [Native(start, end, route)]
         return natives
+
+    def read(self, completion: str, answers: int) -> Reading:
+        """The answers, those in tags without what is around their only route, too."""
+        reading = super().read(completion, answers)
+        # What follows a tag that is mentioned, and never closed, may be anything.
+        closed = [each is not None and index != reading.unclosed for index, each in enumerate(reading.answers)]
+        bare = [self._bare(each or "") if end else each for each, end in zip(reading.answers, closed, strict=True)]
+        return reading._replace(answers=bare)
+
+    def _bare(self, answer: str) -> str:
+        """The only route of an answer, without what is around it; an answer with several, or none, as it is."""
+        if parse_moves(answer) is not None:
+            return answer
+        routes = [native.text for native in self.native(answer, 1)]
+        return routes[0] if len({parse_moves(route) for route in routes}) == 1 else answer
 
     def normal_form(self, answer: str) -> Hashable:
         """The moves of a route, None for a text that is not one."""
@@ -196,12 +213,12 @@ def parse_moves(answer: str) -> str | None:
 
     A route is written in the letters U, D, L, R, with or without separators, or in the words up, down, left, right,
     with separators; never in both. Case does not count. Separators are spaces, tabs, line ends, commas, semicolons,
-    quotes and backticks, and one full stop may end it. No word is made of these letters, so no route can be read in two
-    ways.
+    quotes, backticks and arrows (→ and ->), and one full stop may end it. No word is made of these letters, so no route
+    can be read in two ways.
     """
     if len(answer) > LONGEST:
         return None
-    text = answer.translate(_CLEAN).rstrip(" ").removesuffix(".")
+    text = answer.replace("->", "→").translate(_CLEAN).rstrip(" ").removesuffix(".")
     moves = text.replace(" ", "")
     if not moves.translate(_NO_MOVES):
         return moves or None
