@@ -46,7 +46,12 @@ NESTED_CALL = call("weather", city="New York City", days=nested(60))
         ("<think>t</think><response>It will rain.</response>", (0, 0, 0, 0)),  # calls were due
         ("<think>t</think>", (0, 0, 0, 0)),
         ("<think>t</think><tool_call></tool_call>", (0, 0, 0, 0)),  # an empty answer in a valid form
-        ("<think>t</think><tool_call>" + call("weather", city="New York City", days=3), (0, 0, 0, 0)),  # unclosed
+        (
+            "<think>t</think><tool_call>" + call("weather", city="New York City", days=3),
+            (0, 1, 1, 1),
+        ),  # complete but for its end tag
+        ("<think>t</think><tool_call>" + call("weather", city="New York City", days=3)[:-1], (0, 0, 0, 0)),  # cut off
+        ("<think>t</think>A <tool_call> is not needed.", (0, 0, 0, 0)),  # the tag is mentioned
         (f"<think><tool_call>{call('weather', city='New York City', days=3)}</tool_call></think>", (0, 0, 0, 0)),
         (calls('["weather"]'), (0, 0, 0, 0)),  # nothing that can be read
         (calls("x"), (0, 0, 0, 0)),

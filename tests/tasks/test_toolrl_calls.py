@@ -65,6 +65,16 @@ def test_calls_that_are_broken_in_part(content, expected):
     assert TASK.score(WEATHER, calls(content)) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["```json\nCALL\n```", "```\r\nCALL\r\n  ```", "CALL,", "CALL, \n", "```json\nCALL,\n```\n", "x\nCALL,\n"],
+)
+def test_fences_and_a_trailing_comma_are_skipped(content):
+    content = content.replace("CALL", json.dumps(ROME))
+    names = [call.name for call in parse_calls(content)]
+    assert names == ([None, "weather"] if content.startswith("x") else ["weather"])
+
+
 def names_slowly(content):
     """The names of the calls in a block: values of whole lines, and single lines from the first broken one on."""
     lines = [line for line in content.strip().split("\n") if line.strip()]
@@ -83,7 +93,8 @@ def names_slowly(content):
 
 def decoded(text):
     try:
-        return (json.loads(text),)
+        bare = text.rstrip()
+        return (json.loads(bare[:-1] if bare.endswith("},") else text),)
     except ValueError:
         return None
 

@@ -16,16 +16,26 @@ DEEPEST = 50  # nesting of a call's JSON; a deeper one is not parsed
 MOST_CALLS = 100  # calls of an answer; one with more is not parsed
 SECTIONS = section_pattern("tool_call|response")
 _DECODER = json.JSONDecoder()
-_LINE_END = re.compile(r"[ \t\r]*+(?:\n[ \t\r\n]*+|\Z)")
+_LINE_END = re.compile(r"(?:(?<=\}),)?+[ \t\r]*+(?:\n[ \t\r\n]*+|\Z)")
+_FENCE_LINE = re.compile(r"^[ \t]*+```(?:json)?+[ \t\r]*+$", re.MULTILINE)
+_TRAILING_COMMA = re.compile(r"(?<=\}),[ \t\r]*+\Z")
 
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """A parsed answer: whether it has thoughts, its calls, and its response, empty without one."""
+    """A parsed answer.
+
+    Attributes:
+        has_thoughts: whether it has thoughts with words in them.
+        calls: in their order.
+        response: empty without one.
+        closed: whether its last block of calls has its end tag.
+    """
 
     has_thoughts: bool
     calls: list[Call]
     response: str
+    closed: bool = True
 
 
 def parse_answer(answer: str) -> ToolAnswer | None:
@@ -33,15 +43,19 @@ def parse_answer(answer: str) -> ToolAnswer | None:
     if len(answer) > LONGEST:
         return None
     thoughts, rest = split_thoughts(answer, SECTIONS)
-    blocks = (block.partition("</tool_call>") for block in rest.split("<tool_call>")[1:])
+    blocks = [block.partition("</tool_call>") for block in rest.split("<tool_call>")[1:]]
     found = chain.from_iterable(parse_calls(content) for content, closed, _ in blocks if closed)
     calls = list(islice(found, MOST_CALLS + 1))
+    unclosed = [] if not blocks or blocks[-1][1] else list(islice(parse_calls(blocks[-1][0]), MOST_CALLS + 1))
+    if any(call.name is None for call in unclosed):
+        unclosed = []  # it is cut off, or the tag is only mentioned
+    calls += unclosed
     if len(calls) > MOST_CALLS:
         return None
     response = between(rest, "<response>", "</response>") or ""
     if not response and all(call.name is None for call in calls):
         return None
-    return ToolAnswer(bool(thoughts), calls, response)
+    return ToolAnswer(bool(thoughts), calls, response, not unclosed)
 
 
 def parse_calls(content: str) -> Iterator[Call]:
@@ -50,7 +64,7 @@ def parse_calls(content: str) -> Iterator[Call]:
     From the first value that is broken on, every line is a value of its own: one that is no call is a call without a
     name.
     """
-    content = content.strip()
+    content = _FENCE_LINE.sub("", content).strip()
     position = 0
     while position < len(content):
         try:
@@ -63,7 +77,7 @@ def parse_calls(content: str) -> Iterator[Call]:
         position = line_end.end()
     for line in content[position:].split("\n"):
         if line.strip():
-            yield from _calls(_decode(line))
+            yield from _calls(_decode(_TRAILING_COMMA.sub("", line)))
 
 
 def _calls(value: Any) -> Iterator[Call]:

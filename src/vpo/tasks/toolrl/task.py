@@ -79,7 +79,9 @@ class ToolrlTask(Task[ToolProblem]):
             opened = THINK if prompted_end(completion, SECTIONS) else ""
             text = f"{opened}{completion.strip()}" or None
             parsed = parse_answer(text or "")
-            return read_whole(text, len(completion), strict=parsed is not None and parsed.has_thoughts)
+            return read_whole(
+                text, len(completion), strict=parsed is not None and parsed.has_thoughts and parsed.closed
+            )
         natives = self.native(blank_thoughts(completion, SECTIONS), answers)
         tagged = self.sections(completion, answers)
         if tagged and (not natives or tagged[-1].end > prompted_end(completion, SECTIONS)):
@@ -104,7 +106,7 @@ class ToolrlTask(Task[ToolProblem]):
         if parsed is None:
             return 0.0, 0.0, 0.0, 0.0
         called = any(call.name is not None for call in parsed.calls)
-        form = float(parsed.has_thoughts and called == bool(problem.calls))
+        form = float(parsed.has_thoughts and parsed.closed and called == bool(problem.calls))
         names = f1([call.name for call in parsed.calls], [call.name for call in problem.calls])
         return form, names, *match_arguments(parsed.calls, problem.calls)
 
