@@ -118,6 +118,21 @@ def test_the_parser_agrees_with_the_rules_in_words():
         assert parse_names(answer) == names_slowly(answer), answer
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *((f"A{mark} Ada\nB{mark} Bob", {"A": "ada", "B": "bob"}) for mark in (")", ".", " -", " –", " —")),
+        ("- **A)** Ada\n- **B.** Bob", {"A": "ada", "B": "bob"}),
+        ("A: Ada\nB) Bob", {"A": "ada"}),  # one way of writing a list
+        ("A-b\nA.b\nA)b\nA -b\nA- b", {}),
+        ("a) Ada", {"A": "ada"}),
+        ("Ada) x\nF) x", {}),
+    ],
+)
+def test_letters_with_brackets_dots_and_dashes(text, expected):
+    assert parse_names(text) == expected
+
+
 def test_hostile_lines_are_parsed_in_linear_time():
     for unit in ("A: x\n", "A:\n", " ", "*", "- ", "1. ", "entity ", "\n", "A", "_ "):
         hostile = unit * (LONGEST // len(unit))

@@ -23,10 +23,10 @@ PUBLISHED = Published(
 LONGEST = 100_000  # characters of an answer; a longer one is not parsed
 # A list marker, and marks of emphasis around the letter, are skipped.
 _MARKS = " \t*_`"
-_LINE = re.compile(
-    rf"^[{_MARKS}]*+(?:(?:[-+•]|[0-9]{{1,3}}[.)])[{_MARKS}]*+)?+(?:entity[ _])?+([A-E])[{_MARKS}]*+[:=]([^\n]*+)$",
-    re.MULTILINE | re.IGNORECASE,
-)
+_START = rf"^[{_MARKS}]*+(?:(?:[-+•]|[0-9]{{1,3}}[.)])[{_MARKS}]*+)?+(?:entity[ _])?+([A-E])"
+_LINE = re.compile(rf"{_START}[{_MARKS}]*+[:=]([^\n]*+)$", re.MULTILINE | re.IGNORECASE)
+# A) name, A. name, A - name: prose may begin so, too (C. S. Lewis).
+_OTHER_LINE = re.compile(rf"{_START}[*_`]*+(?:[).]|[ \t]++[-–—])[*_`]*+[ \t]++([^\n]*+)$", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class EureqaTask(Task[EureqaProblem]):
         A single answer is the last list of those with the most names.
         """
         lists: list[list[re.Match[str]]] = []
-        for match in _LINE.finditer(text):
+        for match in _lines(text):
             if not lists or match[1].upper() <= lists[-1][-1][1].upper():
                 lists.append([])
             lists[-1].append(match)
@@ -155,11 +155,17 @@ def parse_names(answer: str) -> dict[str, str]:
     if len(answer) > LONGEST:
         return {}
     named: dict[str, str] = {}
-    for letter, name in _LINE.findall(answer):
+    for line in _lines(answer):
+        letter, name = line.groups()
         key, normal = letter.upper(), normal_name(name.strip(f"{_MARKS}\r"))
         if normal and not normalise(named.get(key, "")) and (key not in named or normalise(normal)):
             named[key] = normal
     return named
+
+
+def _lines(text: str) -> list[re.Match[str]]:
+    """The lines that name an entity: those with a colon or equals sign, where there are any."""
+    return list(_LINE.finditer(text)) or list(_OTHER_LINE.finditer(text))
 
 
 def _problem(row: Mapping[str, Any], name: str, where: str) -> EureqaProblem:
