@@ -179,7 +179,7 @@ def texts_for(random, form):
 @pytest.mark.parametrize("form", FORMS)
 def test_whatever_is_written_in_a_form_is_read_from_it_also_where_it_is_cut_off(form):
     random = Random(f"written {form}")
-    task = in_form(TASKS["maze"], form)
+    task = in_form(TASKS["eureqa"], form)
     for _ in range(500):
         texts = texts_for(random, form)
         written = FORMS[form].write(texts)
