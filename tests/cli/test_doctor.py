@@ -48,7 +48,7 @@ def test_every_package_of_every_extra_is_listed():
     requirements["serve"] = {"fastapi"}
     assert 'fastapi; extra == "serving"' in importlib.metadata.requires("transformers")
     assert {extra: set(purposes) for extra, purposes in PACKAGES.items() if extra} == requirements
-    assert set(PACKAGES[""]) == {"vllm", *TRACKERS}
+    assert set(PACKAGES[""]) == {"vllm", "triton", *TRACKERS}
 
 
 def test_packages_have_the_command_that_installs_them(capsys, monkeypatch):
