@@ -5,7 +5,8 @@ import re
 from vpo.tasks.math.plain import plain_number, unstyled
 
 MOST_DIGITS = 100  # in a row; longer numbers are not computed
-MOST_EXPONENT_DIGITS = 4  # of an exponent
+MOST_EXPONENT_DIGITS = 4  # of an exponent, and of a number whose factorial is taken
+MOST_SUM_DIGITS = 3  # of an exponent of a bracket, which algebra may expand
 _TYPESETTING = (
     (re.compile(r"\\[dtc]frac(?![A-Za-z])"), r"\\frac"),
     (re.compile(r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}"), r"\1/\2"),
@@ -18,7 +19,8 @@ _COMPUTES = re.compile(r"[A-Za-z*/^!+]")
 _LETTER = re.compile(r"[A-Za-z]?")
 _WORD = re.compile(r"\\[A-Za-z]+|[0-9]+(?:\.[0-9]+)?|.", re.DOTALL)
 _LONG_NUMBER = re.compile(rf"[0-9](?:[\s,{{}}]*+[0-9]){{{MOST_DIGITS}}}")
-_FACTORIAL = re.compile(rf"[0-9]{{{MOST_EXPONENT_DIGITS + 1}}}[\s{{}}()]*+!|![\s{{}}()]*+!")
+_LONG = rf"[0-9]{{{MOST_EXPONENT_DIGITS + 1}}}"
+_FACTORIAL = re.compile(rf"{_LONG}[\s{{}}()]*+!|binom\s*+\{{?\s*+{_LONG}|![\s{{}}()]*+!")
 _TOKEN = re.compile(r"\^|\*\*|[0-9]+|\\[A-Za-z]+|\S")
 
 
@@ -49,6 +51,7 @@ def computable(answer: str) -> bool:
     opened: list[bool] = []  # whether each open bracket is that of an exponent
     exponents = 0  # open brackets that are
     begins = ended = False  # whether an exponent begins here, or has just ended
+    most = MOST_EXPONENT_DIGITS
     before = ""
     for match in _TOKEN.finditer(answer):
         token = match.group()
@@ -56,6 +59,7 @@ def computable(answer: str) -> bool:
             if begins or ended or (exponents and not (before.isalpha() and len(before) == 1)):
                 return False
             begins, ended = True, False
+            most = MOST_SUM_DIGITS if before and before in "})]" else MOST_EXPONENT_DIGITS
         elif token in "{([":
             opened.append(begins)
             exponents += begins
@@ -64,7 +68,7 @@ def computable(answer: str) -> bool:
             ended, begins = bool(opened and opened.pop()), False
             exponents -= ended
         else:
-            if token.isdigit() and (exponents or begins) and len(token) > MOST_EXPONENT_DIGITS:
+            if token.isdigit() and (exponents or begins) and len(token) > most:
                 return False
             ended, begins = begins, False
         before = token
