@@ -77,6 +77,12 @@ def test_one_expression_is_read(text, expected):
         assert TASK.score(PROBLEM, tagged) == TASK.score(PROBLEM, expected)
 
 
+@pytest.mark.parametrize("text", ["(5 / 3 *", "5 * 10 - 3 *", "5 * 10 - 3 =", "5 * 10 -", "5 * 10 - 3 = 50"])
+def test_an_unfinished_expression_in_tags_is_read_as_it_is(text):
+    assert TASK.read(f"<answer>{text}</answer>", 1).answers == [text]
+    assert TASK.read("<answer>**5 * 10 - 3**</answer>", 1).answers == ["5 * 10 - 3"]
+
+
 def test_what_is_read_does_not_depend_on_the_problem():
     for numbers, target in (((3, 5, 10), 47), ((1, 2), 3), ((50, 3), 47)):
         problem = CountdownProblem("p", numbers, target)

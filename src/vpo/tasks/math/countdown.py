@@ -129,8 +129,8 @@ class CountdownTask(Task[CountdownProblem]):
         depth = open_brackets(left)
         if tokens is None or depth is None or len(prefix) > LONGEST:
             return 0.0, 0.0, 0.0, 0.0
-        if _lone(left):  # the value, before the expression
-            return self._bound(problem, prefix.partition("=")[2]) if claimed else (1.0, 1.0, 1.0, 1.0)
+        if _lone(left):
+            return self._bound_of_value(problem, prefix)
         if claimed:
             return self.score(problem, prefix.partition("=")[0])
         used, allowed = Counter(token.value for token in left if isinstance(token, Number)), Counter(problem.numbers)
@@ -138,6 +138,17 @@ class CountdownTask(Task[CountdownProblem]):
             return 1.0, 1.0, 1.0, 1.0
         # One more number is one too many, so brackets alone may follow.
         return 1.0, *self.score(problem, prefix + ")" * depth)[1:]
+
+    def _bound_of_value(self, problem: CountdownProblem, prefix: str) -> Vector:
+        """The bound of a number, which may be the expression's first or, before ``=``, its value."""
+        digits, equals, rest = prefix.partition("=")
+        value = int(digits)
+        if not equals:  # digits may follow, too
+            begins = value in problem.numbers or str(problem.target).startswith(digits.strip().lstrip("0"))
+            return 1.0, 1.0, 1.0, float(begins)
+        closeness = max(0.0, 1 - abs(value - problem.target) / max(abs(problem.target), 1))
+        bound = (1.0, 1.0, closeness, float(value == problem.target))
+        return tuple(map(min, bound, self._bound(problem, rest)))
 
     def solved(self, vector: Sequence[float]) -> bool:
         """Whether the expression is exact."""
@@ -198,7 +209,9 @@ def parse_expression(answer: str) -> Expression | None:
 
 def _bare(answer: str) -> str:
     """The only expression of an answer, without what is around it; an answer with several, or none, as it is."""
-    if parse_expression(answer) is not None:
+    text = answer.strip()
+    emphasised = text.startswith("*") and text.endswith("*")
+    if parse_expression(answer) is not None or (_tokens(text) is not None and not emphasised):
         return answer
     found = {native.text for native in _expressions(answer, checked=True)}
     return found.pop() if len(found) == 1 else answer
