@@ -96,6 +96,11 @@ def with_prompt_tuning(model):
     return peft.get_peft_model(model, peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4))
 
 
+def with_adapter_of_transformers(model):
+    model.add_adapter(peft.LoraConfig(r=2, target_modules="all-linear", init_lora_weights=False))
+    return model
+
+
 def widths(trainer):
     return sum(rows * columns for rows, columns in trainer.shapes)
 
@@ -147,6 +152,16 @@ def test_rows_with_a_prompt_of_an_adapter_are_left_to_trl(tiny, tmp_path):
     moved = (expected[name] - before[name]).abs().max()
     assert moved > 1e-4
     torch.testing.assert_close(trained[name], expected[name], atol=float(moved) * 1e-3, rtol=1e-4)
+
+
+def test_adapters_of_transformers_are_trained_too(tiny, tmp_path):
+    settings = {"adapt": with_adapter_of_transformers, "max_steps": 1, "beta": 0.0}
+    _, before, expected = train(WatchedStock, tiny, tmp_path / "stock", **settings)
+    _, _, trained = train(WatchedUnpadded, tiny, tmp_path / "unpadded", **settings)
+    moved = max((expected[name] - before[name]).abs().max() for name in before)
+    assert moved > 1e-3
+    for name in before:
+        torch.testing.assert_close(trained[name], expected[name], atol=float(moved) * 1e-3, rtol=1e-4)
 
 
 def test_a_batch_of_prompts_of_one_token_and_masked_completions_has_logits():

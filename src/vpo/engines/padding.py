@@ -88,7 +88,10 @@ class Unpadded:
         """Whether an adapter of peft adds tokens to the input, or looks for some: prompt tuning, activated LoRA."""
         trainer: Any = self
         whole = trainer.accelerator.unwrap_model(model)
-        adapters = [whole.peft_config[name] for name in whole.active_adapters] if hasattr(whole, "peft_config") else []
+        if not hasattr(whole, "peft_config"):
+            return False
+        active = whole.active_adapters
+        adapters = [whole.peft_config[name] for name in (active() if callable(active) else active)]
         return any(each.is_prompt_learning or getattr(each, "alora_invocation_tokens", None) for each in adapters)
 
     def _prepare_inputs(self, generation_batch: Any) -> Batch:
