@@ -66,6 +66,14 @@ CASES = [
     ("closed without number", "<answer_1>a</answer> or\n<answer_2>b</answer><answer_3>c</answer>", ["a", "b", "c"]),
     ("closed without number, then again", "<answer_1>a</answer> b</answer>", ["a", None, None]),
     ("closed without number, then with it", "<answer_1>a</answer> b</answer_1>", ["a</answer> b", None, None]),
+    ("mentioned", "I write <answer_1> and </answer>. <answer_1>a</answer_1><answer_2>b</answer_2>", ["a", "b", None]),
+    ("again with its own tag", "<answer_1>a</answer><answer_1>b</answer_1>", ["b", None, None]),
+    ("with its own tag, then again", "<answer_1>a</answer_1><answer_1>b</answer>", ["a", None, None]),
+    (
+        "closed without number after a thought's end",
+        "<answer_1>a</think> b</answer><answer_2>c</answer_2>",
+        [None, "c", None],
+    ),
     ("closed by another, then without number", "<answer_1>a</answer_2> b</answer><answer_2>", [None, None, None]),
     ("a plain tag inside", "<answer_1><answer>a</answer><answer_2>b</answer_2>", [None, "b", None]),
     ("closed without number in a thought", "<answer_1>a<think></answer></think><answer_2>b", [None, "b", None]),
@@ -197,7 +205,12 @@ def closing_end(text, position, answers):
 
 def plain_end(text, position):
     """Where a plain closing tag is that comes before any other tag of an answer or a thought."""
-    others = ["<answer>", "<think>", *(f"<{end}answer_{number}>" for number in range(1, 10) for end in ("", "/"))]
+    others = [
+        "<answer>",
+        "<think>",
+        "</think>",
+        *(f"<{end}answer_{number}>" for number in range(1, 10) for end in ("", "/")),
+    ]
     for here in range(position, len(text)):
         if text.startswith("</answer>", here):
             return here
@@ -221,7 +234,7 @@ def thought_of_the_prompt(text, answers):
 
 def parse_slowly(text, answers):
     """The rules, character by character."""
-    texts = [None] * answers
+    texts, plainly_closed = [None] * answers, [None] * answers
     unclosed = None  # index and rest of the last answer that is opened, where it is not closed
     position = thought_of_the_prompt(text, answers)
     while position < len(text):
@@ -237,8 +250,8 @@ def parse_slowly(text, answers):
             position = end + len(tag) + 1
         elif tag and answers > 1 and (plain := plain_end(text, position + len(tag))) is not None:
             index = int(tag[8:-1]) - 1
-            if index < answers and texts[index] is None:
-                texts[index] = text[position + len(tag) : plain].strip()
+            if index < answers and plainly_closed[index] is None:
+                plainly_closed[index] = text[position + len(tag) : plain].strip()
             position, unclosed = plain + len("</answer>"), None
         else:
             if tag:
@@ -247,6 +260,7 @@ def parse_slowly(text, answers):
             position += 1
         if end is not None:
             unclosed = None
+    texts = [other if own is None else own for own, other in zip(texts, plainly_closed, strict=True)]
     if unclosed and unclosed[0] < answers and texts[unclosed[0]] is None:
         index, rest = unclosed
         closing = "</answer>" if answers == 1 else f"</answer_{index + 1}>"

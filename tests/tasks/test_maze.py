@@ -110,7 +110,6 @@ SEPARATORS = " \t\r\n,;\"'`“”‘’→"
     [
         *((text, "UURR") for text in ("Route: UURR", "**UURR**", "`UURR`", "The route:\nUURR\nIt is short.")),
         *((text, "UURR") for text in ("U → U → R → R", "U->U->R->R", "up -> up -> right -> right")),
-        ("Route: UURR\nin words:\nup up right right", "UURR"),
         *(
             (text, None)
             for text in (
@@ -118,6 +117,11 @@ SEPARATORS = " \t\r\n,;\"'`“”‘’→"
                 "1. UURR\n2. RRUU",
                 "Either UURR or RRUU",
                 "UURR is my route",
+                "Path:\nRR\nD",
+                "right, right\nthen down",
+                "The route is: RRDD\nor DDRR",
+                "Step 1: RR\nStep 2: RR",
+                "Route: UURR\nin words:\nup up right right",
                 "",
                 "Route: X",
             )

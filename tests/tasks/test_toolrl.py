@@ -245,3 +245,9 @@ def test_the_same_calls_in_another_order_are_the_same_answer():
     assert TASK.normal_form(calls(one)) != TASK.normal_form(calls(other))
     response = "<think>a</think><response>Hi.</response>"
     assert TASK.normal_form(response) == TASK.normal_form("<response> Hi. </response>")
+
+
+def test_a_call_whose_end_was_cut_off_does_not_count_in_training():
+    body = calls(call("weather", city="New York City", days=3))
+    assert TASK.read(body, 1).unclosed is None
+    assert TASK.read(body.partition("</tool_call>")[0], 1).unclosed == 0

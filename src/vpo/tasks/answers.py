@@ -10,7 +10,8 @@ Several answers are written in numbered tags, ``<answer_1>…</answer_1>`` to ``
   missing, and with it nothing else: not the answers before it, not those after it. Only the last may lack its closing
   tag: it ends with the completion.
 - A numbered answer that its own tag does not close, and a plain ``</answer>`` does, counts too, though not as written
-  in the form. No other tag of an answer or a thought may stand between.
+  in the form, and only where no answer of its number has its own tag. No other tag of an answer or a thought may stand
+  between.
 - Answers are indexed by their number, in whatever order they appear. Of a repeated number the first that is closed
   counts. Numbers above m are ignored.
 - No text belongs to two answers: an answer that opens inside another ends it, unclosed.
@@ -35,7 +36,7 @@ _ANSWERS = {single: section_pattern(tag, until=tag) for single, tag in _TAGS.ite
 # Those, and answers that are not closed.
 _OPENED = {single: re.compile(f"{_ANSWERS[single].pattern[:-1]}|(?P<opened>{tag})>)") for single, tag in _TAGS.items()}
 # The rest of a numbered answer that </answer> closes.
-_PLAINLY_CLOSED = re.compile(rf"(?P<text>(?:[^<]++|<(?!/?answer>|/?{_TAGS[False]}>|think>))*+)</answer>")
+_PLAINLY_CLOSED = re.compile(rf"(?P<text>(?:[^<]++|<(?!/?answer>|/?{_TAGS[False]}>|/?think>))*+)</answer>")
 
 
 def write(texts: Sequence[str]) -> str:
@@ -107,7 +108,10 @@ def sections(completion: str, answers: int) -> list[Section]:
         end = cut.start() if cut else len(completion)
         rest = None if cut else _without_cut_tag(completion[start:], f"</{name}>").strip() or None
         found.append(Section(_index(name), start, end, rest, closed=False))
-    return found
+    own = {each.answer for each in found if each.strict}
+    return [
+        each._replace(text=None) if each.answer in own and each.closed and not each.strict else each for each in found
+    ]
 
 
 def numbered_single(completion: str) -> list[Section]:

@@ -157,11 +157,15 @@ class MazeTask(Task[Maze]):
         return reading._replace(answers=bare)
 
     def _bare(self, answer: str) -> str:
-        """The only route of an answer, without what is around it; an answer with several, or none, as it is."""
+        """The only route of an answer, without what is around it.
+
+        An answer with none, or another line that ends in moves, is returned as it is: the route may go on there.
+        """
         if parse_moves(answer) is not None:
             return answer
         routes = [native.text for native in self.native(answer, 1)]
-        return routes[0] if len({parse_moves(route) for route in routes}) == 1 else answer
+        in_moves = sum(parse_moves(bare_line(line).rpartition(" ")[2]) is not None for *_, line in lines_of(answer))
+        return routes[0] if len(routes) == in_moves == 1 else answer
 
     def normal_form(self, answer: str) -> Hashable:
         """The moves of a route, None for a text that is not one."""

@@ -79,9 +79,9 @@ class ToolrlTask(Task[ToolProblem]):
             opened = THINK if prompted_end(completion, SECTIONS) else ""
             text = f"{opened}{completion.strip()}" or None
             parsed = parse_answer(text or "")
-            return read_whole(
-                text, len(completion), strict=parsed is not None and parsed.has_thoughts and parsed.closed
-            )
+            closed = parsed is None or parsed.closed
+            reading = read_whole(text, len(completion), strict=parsed is not None and parsed.has_thoughts and closed)
+            return reading if closed else reading._replace(unclosed=0)
         natives = self.native(blank_thoughts(completion, SECTIONS), answers)
         tagged = self.sections(completion, answers)
         if tagged and (not natives or tagged[-1].end > prompted_end(completion, SECTIONS)):
