@@ -92,7 +92,10 @@ def test_solutions_that_differ_in_words_are_the_same():
         *("18 left over", "18 slices of pizza", "18 more apples than Bob", "18 of them", "18 for each", "18 in 3 days"),
         *("18 km/h", "18 m", "18 m²", "18 m^2", "18cm", "18 °C", "18/day", "18-year-old", "18 (apples)", "18 (9 x 2)"),
         *("9 * 2 = 18", "9 * 2 = <<9*2=18>>18", "x = 18 eggs", "9 * 2 → 18", "18</answer>", "18 <|im_end|>"),
-        *(r"\(18\)", r"18 \text{ m}^2", r"18^\circ", "18, 18.0", "18, i.e. 18 eggs"),
+        *(r"\(18\)", r"18 \text{ m}^2", r"18^\circ", "18, 18.0", "18, i.e. 18 eggs", "18 eggs, 20 pears"),
+        *("18, not 16", r"18 \text{ not } 16", "18 dollars, 2 dollars per egg", "18, since there are 9 and 2 each"),
+        *("18 dollars (9 eggs and 2 dollars per egg)", "18 cupcakes (3 boxes, 6 each)", "18 - that is, 9 * 2"),
+        *("18, up from 3 to 21", "18 hours, or 0.75 days", "$18 or $18.00", "18 [9 * 2]", "18 (9, 2)"),
     ],
 )
 def test_a_number_is_read_with_what_stands_around_it(final):
@@ -109,10 +112,10 @@ def test_a_number_is_read_with_what_stands_around_it(final):
             "18 to 20",
             "18-20",
             "18–20",
-            "18 eggs, 20 pears",
             r"18 \pm 1",
             r"18 \lor 20",
-            r"18 \text{ not } 20",
+            "18 dollars and 50 cents",
+            "(18), (20)",
             "18; 20",
             "18|20",
         ),
@@ -146,6 +149,12 @@ def test_a_fraction_in_lowest_terms_is_a_number():
     assert TASK.solved(TASK.score(half, "#### 1/2"))
     assert TASK.solved(TASK.score(half, r"\boxed{\frac{1}{2}}"))
     assert not TASK.solved(TASK.score(half, "#### 2/4"))
+    for final in ("50% (0.5)", "0.5 or 50%", r"\boxed{50\,\%}", "1/2 or 0.5"):
+        assert TASK.solved(TASK.score(half, f"#### {final}")), final
+    mixed = replace(PROBLEM, answer="13.25")
+    for final in (r"5\frac{3}{4}", r"5 \frac{3}{4}", r"5\!\frac{3}{4}"):
+        assert stated_number(final) is None
+        assert not TASK.solved(TASK.score(mixed, rf"\boxed{{{final}}}"))
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@ r"""Final answers that are numbers: which number a text states.
 
 One rule for what follows ``####``, for boxes and for "the answer is …": the first number after the last ``=``, with or
 without a unit. It is none where it is part of something else, such as 7^14, 14th or 14 million, and where another
-number stands beside it, as in ``14, 15`` or ``14 or 15``: whatever is right, two numbers are no answer.
+number stands directly beside it, as in ``14, 15`` or ``14 or 15``: whatever is right, two numbers are no answer. What
+follows a unit or another word is not compared, since it is never read; ``14 hours and 30 minutes`` alone is one sum.
 """
 
 import re
 from fractions import Fraction
 
-from vpo.tasks.math.arithmetic import parse_number
 from vpo.tasks.math.equations import ANNOTATION
 from vpo.tasks.math.plain import compare_plain, plain_number
 
@@ -18,16 +18,17 @@ _CLEANED = tuple(
         (ANNOTATION.pattern, ""),
         (r"(?<=[0-9])(?:\{,\}|\\,|,\\! ?)(?=[0-9]{3})", ","),  # LaTeX for 1,234
         (r"<[/|]?[A-Za-z_]{1,30}\|?>", " "),  # </answer>, <|im_end|>
-        (r"\\[dt]?frac\{([0-9]{1,15})\}\{([0-9]{1,15})\}", r"\1/\2"),
+        (r"\\!", ""),
+        (r"(?<![0-9])\\[dt]?frac\{([0-9]{1,15})\}\{([0-9]{1,15})\}", r"\1/\2"),
         (r"\\(?:text(?:bf|it|rm|sf|tt)?|math(?:rm|bf|it|sf)|mbox|boxed|fbox)\s?\{", " "),
         (r"\\(?:approx|displaystyle|q?quad|Rightarrow|implies|therefore|left|right)(?![A-Za-z])", " "),
         (r"\^\{?\\circ\}?|°", " "),
         (r"[=-]>|[→⇒]", " = "),
         (r"\\(?:cdot|times)(?![A-Za-z])", "*"),
         (r"\\pm(?![A-Za-z])", " ± "),
-        (r"\\!", ""),
         (r"\\[,;: ()\[\]]|~", " "),
         (r"\\(?=[$%])", ""),
+        (r"(?<=[0-9])\s{1,3}(?=%)", ""),
         (r"[−–](?=[0-9$.])", "-"),
         (r"(?<=[0-9])[$€£¥₹](?=[0-9])", " "),
         (r"(?:(?<![A-Za-z])[A-Z]{1,3})?[$€£¥₹]", ""),
@@ -45,17 +46,18 @@ _COMPUTED = re.compile(
 _COMPUTES = re.compile(
     r"[ -]*(?:hundred|thousand|million|billion|trillion|dozen|half|halves|(?:thir|four|fif|six|seven|eigh|nin|ten)th"
     r"|third|plus|minus|times|over\s*[0-9]|divided|multiplied|squared|cubed|factorial|choose|mod(?:ulo)?\b|root"
-    r"|and (?:a|one) (?:half|third|quarter)|or\b|[xyzn](?![A-Za-z.'])|[-+*/×÷!^]\s*[0-9(])",
+    r"|and (?:a|one) (?:half|third|quarter)|or\b(?!\W{0,9}[0-9])|[xyzn](?![A-Za-z.'])|[-+*/×÷!^]\s*[0-9(])",
     re.IGNORECASE,
 )
+# Another number directly beside: after separators alone, alone in brackets, or after a unit and "and".
+_SEPARATORS = r"(?:[\s,;/|&±*_`\"')\]{}–-]|\\(?:[A-Za-z]{1,12})?|(?:and|or|to|maybe)\b)*+"
+_ANOTHER = r"(?P<{}>[-+]?\.?[0-9][0-9.,/]*+%?)"
 _BESIDE = re.compile(
-    r"(?:[,;/|&#±]|\\[A-Za-z]{1,12}|(?<![A-Za-z])(?:and|or|to|not|nor|but|vs\.?))[\s*_`\"'(\[{}]*"
-    r"(?:(?:maybe|perhaps|possibly|rather|not|even|is)\s+)?\Z",
+    rf"{_SEPARATORS}(?:[(\[]\s{{0,3}}or\b{_SEPARATORS})?{_ANOTHER.format('next')}"
+    rf"|{_SEPARATORS}[(\[]{_ANOTHER.format('bracketed')}[)\]]"
+    rf"|\s{{1,3}}[A-Za-z]{{1,20}}\s{{1,3}}and\s{{1,3}}{_ANOTHER.format('added')}",
     re.IGNORECASE,
 )
-_BRACKETED = re.compile(r"\([0-9.,]+\)\W*")
-_POWER_OF_UNIT = re.compile(r"[A-Za-z]{1,20}\}?\^?\{?[23]\}?")  # m^2
-BESIDE = 40  # characters before another number in which it is told whether it stands beside the first
 
 
 def stated_number(text: str) -> str | None:
@@ -65,14 +67,14 @@ def stated_number(text: str) -> str | None:
     if not sides:
         return None
     side = sides[-1]
-    first, *others = _WITH_DIGIT.finditer(side)
-    number = _number_at(first, side)
-    begin = first.end() - len(first.group().lstrip(_MARKS)) + len(number or "")
-    for other in others if number else ():
-        between = side[max(begin, other.start() - BESIDE) : other.start()]
-        if _beside(other.group(), between) and _value(other.group().strip(_MARKS)) != _value(number or ""):
-            return None
-    if number and first.start() == 2 and side.startswith("- "):
+    first = _WITH_DIGIT.search(side)
+    number = _number_at(first, side) if first else None
+    if first is None or number is None:
+        return None
+    beside = _BESIDE.match(side, side.index(number, first.start()) + len(number))
+    if beside is not None and not _same(number, beside[beside.lastgroup or 0].rstrip(".,/")):
+        return None
+    if first.start() == 2 and side.startswith("- "):
         return f"-{number}"
     return number
 
@@ -117,15 +119,6 @@ def _number_at(match: re.Match[str], text: str) -> str | None:
     return number if plain_number(number) is not None else None  # 14cm
 
 
-def _beside(word: str, between: str) -> bool:
-    """Whether a word with a digit stands beside the number before it, with so much between them."""
-    if _POWER_OF_UNIT.fullmatch(word.strip(".,;!")):
-        return False
-    if word.startswith("("):
-        return _BRACKETED.fullmatch(word) is not None
-    return not between.strip(_MARKS) or _BESIDE.search(between) is not None
-
-
-def _value(number: str) -> Fraction | str:
-    parsed = parse_number(number.strip("%+")) if _NUMBER.fullmatch(number) and "-" not in number else None
-    return number if parsed is None else parsed.value
+def _same(number: str, other: str) -> bool:
+    """Whether two numbers beside each other are one, as 50% and 0.5 are."""
+    return equal_numbers(number, other) or equal_numbers(other, number)
