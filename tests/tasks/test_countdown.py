@@ -66,15 +66,30 @@ def test_hand_worked_expressions(answer, expected):
         ("5 * 10 - 3\n**Verification**: 5 * 10 = 50\n50 - 3 = 47", "5 * 10 - 3"),
         ("5 + 10 + 3\nLet's check: 5 + 10 + 3 = 18\n5 * 10 - 3", "5 + 10 + 3"),  # though the second is better
         ("5 * 10 - 3\n\nHuman: make 8 from 3 and 5\nAssistant:\n3 + 5", "5 * 10 - 3"),
+        ("3 + 5 + 10 = 18\nCheck other combinations:\n5 * 10 - 3 = 47\n\\boxed{5 * 10 - 3}", "5 * 10 - 3"),
+        ("3 + 5 + 10\nTo check: 18\n5 * 10 = 50\nSo the expression is 5 * 10 - 3.", "5 * 10 - 3"),
+        ("5 * 10 - 3\nCheck:\nVerify the answer: 5 * 10 = 50", "5 * 10 - 3"),
         ("Check all of them.\n5 * 10 - 3", "5 * 10 - 3"),  # nothing stands before
         ("3 * 5\n5 * 10 - 3", "5 * 10 - 3"),
     ],
 )
 def test_one_expression_is_read(text, expected):
     assert TASK.read(text, 1).answers == [expected]
-    tagged = TASK.read(f"<answer>{text}</answer>", 1).answers[0]
-    if not text.startswith("3 * 5"):
-        assert TASK.score(PROBLEM, tagged) == TASK.score(PROBLEM, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The answer is: 47 = 5 * 10 - 3.", "47 = 5 * 10 - 3"),
+        ("5 * 10 - 3 = 47 ✓\n\nCheck:\n5 * 10 = 50\n50 - 3 = 47", "5 * 10 - 3 = 47"),
+        ("5 * 10 - 3\n**Verification**: 5 * 10 = 50\n50 - 3 = 47", "5 * 10 - 3"),
+        ("5 * 10 - 3\n\nHuman: make 8 from 3 and 5\nAssistant:\n3 + 5", "5 * 10 - 3"),
+        ("5 + 10 + 3\nLet me verify\n5 * 10 - 3", None),  # two expressions: the check ends in another value
+        ("3 * 5\n5 * 10 - 3", None),
+    ],
+)
+def test_an_only_expression_in_tags_is_read(text, expected):
+    assert TASK.read(f"<answer>{text}</answer>", 1).answers == [expected or text]
 
 
 @pytest.mark.parametrize("text", ["(5 / 3 *", "5 * 10 - 3 *", "5 * 10 - 3 =", "5 * 10 -", "5 * 10 - 3 = 50"])

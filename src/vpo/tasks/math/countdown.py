@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import islice
 from random import Random
 from typing import Any, ClassVar
@@ -164,7 +165,7 @@ class CountdownTask(Task[CountdownProblem]):
 
     def native(self, text: str, answers: int) -> Sequence[Native]:
         """Lines that are expressions, or end in one after a colon or "the answer is", and the contents of boxes."""
-        return list(_expressions(text, checked=answers == 1))
+        return list(_expressions(text, single=answers == 1, checks=answers > 1))
 
     def normal_form(self, answer: str) -> Hashable:
         """The same for expressions that differ only in brackets and in the order of a sum or product."""
@@ -213,19 +214,36 @@ def _bare(answer: str) -> str:
     emphasised = text.startswith("*") and text.endswith("*")
     if parse_expression(answer) is not None or (_tokens(text) is not None and not emphasised):
         return answer
-    found = {native.text for native in _expressions(answer, checked=True)}
-    return found.pop() if len(found) == 1 else answer
+    found = [native.text for native in _expressions(answer, single=True, checks=False)]
+    *_, last = ["", *(native.text for native in _expressions(answer, single=True, checks=True))]
+    # A check that ends in another value is an expression of its own.
+    return found[0] if len(set(found)) == 1 and _value(found[0]) == _value(last) else answer
 
 
-def _expressions(text: str, *, checked: bool) -> Iterator[Native]:
-    """The lines with an expression; if `checked`, those up to where the first ones are checked, or another turn begins.
+def _value(answer: str) -> Fraction | None:
+    expression = parse_expression(answer)
+    return expression and expression.value
 
-    Whether a check agrees with what it checks does not count.
+
+def _expressions(text: str, *, single: bool, checks: bool) -> Iterator[Native]:
+    """The lines with an expression.
+
+    After a line that begins a check of the first ones, only a box, or a line that names the answer or expression,
+    counts. Whether a check agrees with what it checks does not.
+
+    Args:
+        text: a completion, or an answer in tags.
+        single: whether it should have one expression: then another turn of a dialogue ends it.
+        checks: whether all lines of a check count.
     """
-    found = False
+    found = checking = False
     for start, end, line in lines_of(text):
-        if checked and found and (_CHECK.match(line) or begins_turn(line)):
+        if single and found and begins_turn(line):
             return
+        begins_check = not checks and found and _CHECK.match(line) is not None
+        checking |= begins_check
+        if checking and not boxes(line) and (begins_check or not _NAMED.search(line)):
+            continue
         if (expression := _expression_in(line)) is not None:
             found = True
             yield Native(start, end, expression)
