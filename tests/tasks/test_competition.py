@@ -7,6 +7,7 @@ import pytest
 from vpo.tasks.math import checker
 from vpo.tasks.math.checker import Checker
 from vpo.tasks.math.competition import CompetitionProblem, CompetitionTask
+from vpo.tasks.math.formulas import copied
 
 pytest.importorskip("math_verify")
 
@@ -102,6 +103,35 @@ LINE = CompetitionProblem(
 )
 def test_a_formula_of_the_question_is_not_computed(problem, final, right):
     assert CompetitionTask().score(problem, rf"\boxed{{{final}}}")[0] == right
+
+
+NAMES = (
+    r"Of $-i$, $1+i$, $-2^{49}$, $\frac{3}{4}$, even or odd: $(\text{A})\ \frac{1}{2}$, \textbf{(H)} $\frac{180}{360}$."
+)
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "copy"),
+    [
+        *(("-i", "(-i)", False), ("x=-i", "(-i)", False), ("-i", "x=(-i)", False), ("1+i", "(1+i)", False)),
+        *((r"(\text{H})", text, False) for text in ("H", "(H)", r"\textbf{(H)}", r"\text{(H)}", r"(\mathrm{H})")),
+        *((r"\text{(H)}", "(A)", False), (r"\text{Even}", "even", False), ("-2^{49}", "(-2^{49})", False)),
+        *((r"\frac{3}4", r"\frac{3}{4}", False), (r"\frac34", r"\frac 3{4}", False)),
+        *(
+            ("0.5", r"\frac{1}{2}", False),
+            ("0.5", r"\frac{180}{360}", True),
+            (r"\frac{1}{2}", r"\frac{180}{360}", True),
+        ),
+        *(
+            (r"(1+i)\text{ m}", "1+i", False),
+            ("7", "(1+i)", True),
+            ("7", r"\left(1+i\right)", True),
+            ("7", "1+i+0", False),
+        ),
+    ],
+)
+def test_a_right_answer_and_a_name_are_no_copies(gold, answer, copy):
+    assert copied(NAMES, gold, answer) == copy
 
 
 def test_without_a_solution_2000_characters_are_brief(tmp_path):

@@ -196,6 +196,13 @@ def test_a_comparison_that_hangs_is_killed_and_the_others_count(checks):
             "3!!",
             r"\frac{1}{9^{9^{9}}}",
             "e^{x^{9^9}}",
+            "((9^{999})^{999})^{999}",
+            "((((9^{99})^{99})^{99})^{99})",
+            "9^{9999*9999}",
+            r"9^{9999 \cdot 9999}",
+            "9^{9!}",
+            "(9999!)^{999}",
+            r"(\sqrt{2}+1)^{2015}",
         ),
     ],
 )
@@ -211,6 +218,16 @@ def test_what_algebra_hangs_on_is_refused(answer):
         "2^{10}",
         "2^{2005}",
         "(x+1)^{100}",
+        "(1/2)^{2015}",
+        r"\left(2\right)^{2015}",
+        r"\{2\}^{2015}",
+        r"\sum_{k=1}^{9999} k",
+        "x_{n}^{2015}",
+        "(x^2+1)^{100}",
+        "(2^{10})^{100}",
+        "(x^{2005}+1)^2",
+        "(5!)^{2}",
+        r"e^{2 \cdot \pi i/3}",
         r"\binom{100}{5}",
         "x^2+y^3",
         "x^{2}y^{3}",
@@ -224,7 +241,9 @@ def test_what_algebra_computes_is_not_refused(answer):
     assert computable(answer) == (answer != "}^^{")
 
 
-@pytest.mark.parametrize("piece", ["^", "{", "9^{", "}", "!", "9", "(", "x=", "\\frac{1}", "\\text{", "\ud800"])
+@pytest.mark.parametrize(
+    "piece", ["^", "{", "9^{", "}", "!", "9", "(", "x=", "{x^", "_{", ")^", "\\frac{1}", "\\text{", "\ud800"]
+)
 def test_formulas_are_read_in_linear_time(piece):
     text = piece * (200_000 // len(piece))
     begin = time.process_time()
