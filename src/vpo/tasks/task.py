@@ -173,10 +173,20 @@ class Task(PictureHooks[P], SearchHooks[P], ABC):
         if not natives and not tagged and answers > 1:
             tagged = labelled(completion)
         if not natives and (tagged := tagged or next(filter(None, found), [])):
-            return read_sections(tagged, len(completion), answers)
-        if self.wraps_single:
-            natives = [each._replace(strict=False) for each in natives]
-        return read_natives(natives, len(completion), answers)
+            reading = read_sections(tagged, len(completion), answers)
+        else:
+            natives = [each._replace(strict=each.strict and not self.wraps_single) for each in natives]
+            reading = read_natives(natives, len(completion), answers)
+        # What follows a tag that is mentioned, and never closed, may be anything.
+        bare = [
+            each if each is None or index == reading.unclosed else self.bare(each)
+            for index, each in enumerate(reading.answers)
+        ]
+        return reading._replace(answers=bare)
+
+    def bare(self, answer: str) -> str:
+        """An answer without what is around it, where that can be told apart: `read` calls it. By default, as it is."""
+        return answer
 
     def sections(self, completion: str, answers: int) -> list[Section]:
         """The answers that are in the form that was asked for or another one, see `find_sections`; one in its tags."""

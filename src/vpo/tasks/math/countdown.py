@@ -15,7 +15,7 @@ from vpo.tasks.lines import bare_line, begins_turn, lines_of
 from vpo.tasks.math.answers import boxes
 from vpo.tasks.math.arithmetic import Expression, Number, Token, evaluate, open_brackets, parse_number
 from vpo.tasks.math.solver import solutions
-from vpo.tasks.reading import Native, Reading
+from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 
@@ -155,13 +155,16 @@ class CountdownTask(Task[CountdownProblem]):
         """Whether the expression is exact."""
         return bool(vector[-1] >= 1)
 
-    def read(self, completion: str, answers: int) -> Reading:
-        """The answers, those in tags without what is around their only expression, too."""
-        reading = super().read(completion, answers)
-        # What follows a tag that is mentioned, and never closed, may be anything.
-        closed = [each is not None and index != reading.unclosed for index, each in enumerate(reading.answers)]
-        bare = [_bare(each or "") if end else each for each, end in zip(reading.answers, closed, strict=True)]
-        return reading._replace(answers=bare)
+    def bare(self, answer: str) -> str:
+        """The only expression of an answer, without what is around it; an answer with several, or none, as it is."""
+        text = answer.strip()
+        emphasised = text.startswith("*") and text.endswith("*")
+        if parse_expression(answer) is not None or (_tokens(text) is not None and not emphasised):
+            return answer
+        found = [native.text for native in _expressions(answer, single=True, checks=False)]
+        *_, last = ["", *(native.text for native in _expressions(answer, single=True, checks=True))]
+        # A check that ends in another value is an expression of its own.
+        return found[0] if len(set(found)) == 1 and _value(found[0]) == _value(last) else answer
 
     def native(self, text: str, answers: int) -> Sequence[Native]:
         """Lines that are expressions, or end in one after a colon or "the answer is", and the contents of boxes."""
@@ -206,18 +209,6 @@ def parse_expression(answer: str) -> Expression | None:
     expression = expressions[sides.index(_computed(sides))]
     values = {each and each.value for each in expressions}
     return expression if len(values) == 1 else None
-
-
-def _bare(answer: str) -> str:
-    """The only expression of an answer, without what is around it; an answer with several, or none, as it is."""
-    text = answer.strip()
-    emphasised = text.startswith("*") and text.endswith("*")
-    if parse_expression(answer) is not None or (_tokens(text) is not None and not emphasised):
-        return answer
-    found = [native.text for native in _expressions(answer, single=True, checks=False)]
-    *_, last = ["", *(native.text for native in _expressions(answer, single=True, checks=True))]
-    # A check that ends in another value is an expression of its own.
-    return found[0] if len(set(found)) == 1 and _value(found[0]) == _value(last) else answer
 
 
 def _value(answer: str) -> Fraction | None:

@@ -16,7 +16,7 @@ from vpo.tasks.maze.generator import check_size, make_maze
 from vpo.tasks.maze.grid import DIAMOND, GOLD, LAVA, MOVES, Maze, distances
 from vpo.tasks.maze.oracle import FAR, oracle
 from vpo.tasks.maze.routes import best_route, demonstration
-from vpo.tasks.reading import Native, Reading
+from vpo.tasks.reading import Native
 from vpo.tasks.task import Message, Objective, Task, Vector
 from vpo.util.errors import InputError
 
@@ -148,15 +148,7 @@ class MazeTask(Task[Maze]):
             natives += [] if route is None else [Native(start, end, route)]
         return natives
 
-    def read(self, completion: str, answers: int) -> Reading:
-        """The answers, those in tags without what is around their only route, too."""
-        reading = super().read(completion, answers)
-        # What follows a tag that is mentioned, and never closed, may be anything.
-        closed = [each is not None and index != reading.unclosed for index, each in enumerate(reading.answers)]
-        bare = [self._bare(each or "") if end else each for each, end in zip(reading.answers, closed, strict=True)]
-        return reading._replace(answers=bare)
-
-    def _bare(self, answer: str) -> str:
+    def bare(self, answer: str) -> str:
         """The only route of an answer, without what is around it.
 
         An answer with none, or another line that ends in moves, is returned as it is: the route may go on there.
