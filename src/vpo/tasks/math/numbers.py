@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 
 from vpo.tasks.math.equations import ANNOTATION
-from vpo.tasks.math.plain import compare_plain, plain_number
+from vpo.tasks.math.plain import FRACTIONS, MULTIPLES, NUMBER, compare_plain, plain_number
 
 _CLEANED = tuple(
     (re.compile(pattern), replacement)
@@ -35,7 +35,7 @@ _CLEANED = tuple(
     )
 )
 _WITH_DIGIT = re.compile(r"(?<![^\s=])[^\s=0-9]*+[0-9][^\s=]*+")
-_NUMBER = re.compile(r"[-+]?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)%?")
+_NUMBER = re.compile(rf"[-+]?(?:{NUMBER})%?")
 _FRACTION = re.compile(r"(?P<over>-?[0-9]{1,15})/(?P<under>[0-9]{1,15})")
 _PER = re.compile(r"(?<=[0-9])[/-][A-Za-z]{2,}(?:[/-][A-Za-z]+)*\Z")  # 14/day, 14-year-old
 _MARKS = " \t*_`\"'()[]{}\\.,;:!?"
@@ -44,7 +44,7 @@ _COMPUTED = re.compile(
     r"[0-9)]\s{0,3}[-+*/×÷^x]\s{0,3}\Z|[0-9]\s{1,3}or\s{1,3}\Z|(?:\bnot|n't|\bnever|[<>≤≥≠]|\\[A-Za-z]{1,12})\s{0,3}\Z"
 )
 _COMPUTES = re.compile(
-    r"[ -]*(?:hundred|thousand|million|billion|trillion|dozen|half|halves|(?:thir|four|fif|six|seven|eigh|nin|ten)th"
+    rf"[ -]*(?:{MULTIPLES}|{FRACTIONS}"
     r"|third|plus|minus|times|over\s*[0-9]|divided|multiplied|squared|cubed|factorial|choose|mod(?:ulo)?\b|root"
     r"|and (?:a|one) (?:half|third|quarter)|or\b(?!\W{0,9}[0-9])|[xyzn](?![A-Za-z.'])|[-+*/×÷!^]\s*[0-9(])",
     re.IGNORECASE,

@@ -13,13 +13,16 @@ from vpo.tasks.math.arithmetic import parse_number
 
 _STYLE = r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|math(?:rm|bf|it|sf|tt)|bold(?:symbol)?|mbox|emph|operatorname)\s?"
 _STYLED = re.compile(rf"{_STYLE}\{{(?P<inside>.*)\}}", re.DOTALL)
-_NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
+# Parts of patterns: a number, and words after a number that make another one of it.
+NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
+MULTIPLES = "hundred|thousand|million|billion|trillion|dozen|half|halves"
+FRACTIONS = "(?:thir|four|fif|six|seven|eigh|nin|ten)th"
 _REPLACED = (
     *(("\\$", ""), ("$", ""), ("{,}", ","), (",\\! ", ","), ("\\!", ""), ("\\,", "")),
     *(("−", "-"), ("\\ ", " "), ("~", " ")),
 )
 _PLAIN = re.compile(
-    rf"(?P<sign>-?) ?(?P<number>{_NUMBER})\.?(?P<percent> ?\\?%)?"
+    rf"(?P<sign>-?) ?(?P<number>{NUMBER})\.?(?P<percent> ?\\?%)?"
     rf"(?P<gap> ?)(?:(?:{_STYLE}\{{(?P<styled>[A-Za-z ./-]{{0,40}})\}}"
     r"|(?P<bare>[A-Za-z]{2,20}(?: [A-Za-z]{1,20}){0,2}))(?: ?(?:\^(?:[23]|\{[23]\})|[²³]))?)?\.?"
 )
@@ -33,7 +36,7 @@ _PERCENT = frozenset(["percent", "percentage", "pct"])
 # Words after a number that are no unit, so that the number is not the whole answer; and variables that look like words.
 _NO_UNIT = re.compile(
     r"and|or|not|nor|but|no|to|of|is|are|if|for|when|where|than|least|most|at|until|through|except|negative"
-    r"|hundred|thousand|million|billion|trillion|dozen|half|halves|(?:thir|four|fif|six|seven|eigh|nin|ten)ths?|thirds?"
+    rf"|{MULTIPLES}|{FRACTIONS}s?|thirds?"
     r"|plus|minus|times|over|divided|multiplied|squared|cubed|factorial|choose|mod|modulo|base|root|sqrt|infinity"
     r"|sin|cos|tan|sec|csc|cot|log|ln|exp|pi|alpha|beta|gamma|delta|theta|phi|[abeinxyz]|[abcd]{2,}|[abcxyz]{2,}|[wxyz]{2,}"
 )
