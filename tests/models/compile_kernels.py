@@ -3,7 +3,7 @@
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
 
-from vpo.models import triton_kernels
+from vpo.models import triton_attention, triton_kernels
 
 CAPABILITIES = (80, 90)
 OTHERS = {"step": "*i64", "chosen": "*i64", "epsilon": "fp32", "scaling": "fp32"}
@@ -25,8 +25,8 @@ def compiled(kernel, capability, dtype, constants):
 def main():
     kernels = [
         triton_kernels._rotate_and_store,
-        triton_kernels._attend_to_prompts,
-        triton_kernels._attend_to_own,
+        triton_attention._attend_to_prompts,
+        triton_attention._attend_to_own,
         triton_kernels._silu_gate,
         triton_kernels._race,
     ]
