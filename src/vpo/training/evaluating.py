@@ -27,6 +27,7 @@ from vpo.evaluation.scored import ScoreCounts, ScoredCompletion
 from vpo.models.forced_tags import ForcedTags
 from vpo.models.generate import Completion, Sampling, complete_batches
 from vpo.models.policy import Policy
+from vpo.models.trials import evaluating
 from vpo.tasks import Task
 from vpo.tasks.registry import BUILT_IN
 from vpo.training.config import TrainConfig
@@ -218,12 +219,11 @@ def undisturbed(model: Any) -> Iterator[None]:
     # A task of the user's may draw from numpy's shared state, as trainers do.
     states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
     on_gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    generate, training = vars(model).pop("generate", None), model.training
-    model.eval()
+    generate = vars(model).pop("generate", None)
     try:
-        yield
+        with evaluating(model):
+            yield
     finally:
-        model.train(training)
         if generate is not None:
             model.generate = generate
         random.setstate(states[0])
