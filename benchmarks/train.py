@@ -9,13 +9,12 @@ advantages and its own metrics, such as marginal credit.
 import argparse
 import json
 import tempfile
-import time
-from collections import Counter
 from typing import Any
 
 from transformers import PrinterCallback
 from trl import GRPOTrainer
 
+from step_clock import Clock, timed_trainer
 from vpo.engines.answer_trainer import AnswerTrainer
 from vpo.engines.trl import grpo_config, reward_function, task_dataset
 from vpo.models.locate import embedded
@@ -30,38 +29,11 @@ def measure(method: str, answers: int | None, steps: int, rollouts: int) -> dict
     task = MazeTask(size=7, compact=True)
     problems = task.problems("train", count=200)
     reward = reward_function(task, method, problems=problems, answers=answers, group=GROUP)
-    seconds: Counter[str] = Counter()
-    ends = []
-
-    def timed(name: str, function: Any) -> Any:
-        def call(*arguments: Any, **settings: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return function(*arguments, **settings)
-            finally:
-                seconds[name] += time.perf_counter() - start
-
-        return call
-
+    clock = Clock()
     kind = type(reward.method)
     for name in ("rewards", "advantages", "metrics"):
-        setattr(kind, name, timed("method", getattr(kind, name)))
+        setattr(kind, name, clock.timed("method", getattr(kind, name)))
     trainer_class: Any = AnswerTrainer if reward.method.per_answer else GRPOTrainer
-
-    class TimedTrainer(trainer_class):  # type: ignore[misc]  # trl is untyped
-        """Measures times, and changes nothing else."""
-
-        def _generate_single_turn(self, *arguments: Any, **settings: Any) -> Any:
-            return timed("generation", super()._generate_single_turn)(*arguments, **settings)
-
-        def _calculate_rewards(self, *arguments: Any, **settings: Any) -> Any:
-            return timed("reward", super()._calculate_rewards)(*arguments, **settings)
-
-        def training_step(self, *arguments: Any, **settings: Any) -> Any:
-            loss = super().training_step(*arguments, **settings)
-            ends.append((time.perf_counter(), dict(seconds)))
-            return loss
-
     with tempfile.TemporaryDirectory() as folder:
         args = grpo_config(
             reward,
@@ -76,7 +48,7 @@ def measure(method: str, answers: int | None, steps: int, rollouts: int) -> dict
             disable_tqdm=True,
         )
         policy = load(embedded("maze", size=7))
-        trainer = TimedTrainer(
+        trainer = timed_trainer(trainer_class, clock)(
             policy.model,
             reward_funcs=reward,
             args=args,
@@ -85,10 +57,9 @@ def measure(method: str, answers: int | None, steps: int, rollouts: int) -> dict
         )
         trainer.remove_callback(PrinterCallback)  # it writes to standard output
         trainer.train()
-    (start, before), (end, after) = ends[0], ends[-1]  # the first step warms up
-    parts = {name: (after[name] - before[name]) / steps for name in ("generation", "reward", "method")}
-    step = (end - start) / steps
-    return {**parts, "loss and the rest": step - parts["generation"] - parts["reward"], "step": step}
+    mean = clock.means()
+    parts = {name: mean[name] for name in ("generation", "rewards", "method")}
+    return {**parts, "loss and the rest": mean["step"] - mean["generation"] - mean["rewards"], "step": mean["step"]}
 
 
 def main() -> None:
@@ -105,7 +76,7 @@ def main() -> None:
         return
     for name, value in seconds.items():
         print(f"{name:20} {value:8.3f} s  {value / seconds['step']:6.1%}")
-    print(f"what vpo adds: {seconds['reward'] / seconds['step']:.1%}  at most 2%")
+    print(f"what vpo adds: {seconds['rewards'] / seconds['step']:.1%}  at most 2%")
     print(f"of this the method: {seconds['method'] / seconds['step']:.2%}  at most 1%")
 
 
