@@ -19,9 +19,7 @@ import torch
 import triton
 import triton.language as tl
 
-from vpo.models.triton_attention import attend
-
-__all__ = ["attend", "race", "rotate_and_store", "run_on", "silu_gate"]
+from vpo.models.triton_attention import attend as attend  # re-exported: a kernel, too
 
 CAPABILITY = (8, 0)  # of the GPU: from Ampere on
 GATE_BLOCK = 1024
