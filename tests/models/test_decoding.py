@@ -1,71 +1,19 @@
+"""The loop for completions that share prompts, against `generate` of transformers."""
+
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.engines.tiny import save_tiny_model
-from vpo.models import decoding, generate, shared_prompts
+from tests.models.random_models import DRAWS, Narrowed, random_model, some_prompts, written
+from vpo.models import decoding, shared_prompts
 from vpo.models.decoding import decode, group_equal, share_prompts, shares_prompts
-from vpo.models.generate import Sampling, complete
-from vpo.models.locate import embedded
-from vpo.models.policy import load
 from vpo.models.shared_prompts import SharedPromptCache, SharedPromptDecoder
-from vpo.tasks.maze import MazeTask
 from vpo.training.config import TrainConfig
 from vpo.training.train import train
-
-SHAPE = {
-    "vocab_size": 300,
-    "hidden_size": 96,
-    "intermediate_size": 96,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 6,
-    "num_key_value_heads": 2,
-    "initializer_range": 0.3,
-    "pad_token_id": 0,
-    "eos_token_id": 1,
-    "bos_token_id": 2,
-}
-OWN = {
-    "Qwen3Moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32},
-    "DeepseekV3": {"n_routed_experts": 4, "n_group": 1, "topk_group": 1, "num_experts_per_tok": 2},
-}
-DRAWS = {
-    "greedy": {"do_sample": False},
-    "nucleus": {"do_sample": True, "temperature": 0.8, "top_p": 0.9},
-    "penalty": {"do_sample": True, "repetition_penalty": 1.3},
-}
-
-
-def random_model(kind):
-    import transformers
-
-    torch.manual_seed(0)
-    if kind == "GPT2":
-        ends = {name: SHAPE[name] for name in ("pad_token_id", "eos_token_id", "bos_token_id")}
-        config = transformers.GPT2Config(
-            vocab_size=300, n_embd=96, n_layer=2, n_head=4, initializer_range=0.3, n_positions=128, **ends
-        )
-        return transformers.GPT2LMHeadModel(config).eval()
-    config = getattr(transformers, f"{kind}Config")(**SHAPE, **OWN.get(kind, {}))
-    return getattr(transformers, f"{kind}ForCausalLM")(config).eval()
-
-
-def some_prompts():
-    """Four prompts, one of them padded, and five completions of each."""
-    torch.manual_seed(1)
-    tokens = torch.randint(3, 300, (4, 9))
-    mask = torch.ones_like(tokens)
-    tokens[1, :4], mask[1, :4] = 0, 0
-    return tokens.repeat_interleave(5, 0), mask.repeat_interleave(5, 0)
-
-
-def written(model, tokens, mask, **settings):
-    torch.manual_seed(5)
-    return model.generate(tokens, attention_mask=mask, **{"max_new_tokens": 40, **settings})
 
 
 @pytest.mark.parametrize("draw", DRAWS)
@@ -183,19 +131,6 @@ def test_keys_that_are_wider_than_values_are_narrowed():
     assert own_keys.shape == (2, 2, 3, 4, 8)
 
 
-class Narrowed(TorchDispatchMode):
-    """Counts how often weights are narrowed."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.weights, self.count = {each.data_ptr() for each in model.parameters()}, 0
-
-    def __torch_dispatch__(self, function, types, arguments=(), more=None):
-        if function is torch.ops.aten._to_copy.default:
-            self.count += arguments[0].data_ptr() in self.weights
-        return function(*arguments, **(more or {}))
-
-
 def test_mixed_precision_narrows_the_weights_once(monkeypatch):
     monkeypatch.setattr(decoding, "can_fuse", lambda _: False)
     model = random_model("Llama")
@@ -211,23 +146,6 @@ def test_mixed_precision_narrows_the_weights_once(monkeypatch):
     assert torch.equal(*shared)
     linear = sum(isinstance(each, torch.nn.Linear) for each in model.modules())
     assert counts == [linear * (shared[0].shape[1] - tokens.shape[1]), linear]
-
-
-@pytest.mark.parametrize("kind", ["Mistral", "Gemma2", "DiffLlama", "DeepseekV3", "Nemotron"])
-def test_models_that_attend_in_other_ways_write_by_themselves(kind):
-    # They see a window, squash their scores, attend twice, keep something else than keys, take no further arguments.
-    model = random_model(kind)
-    own = model.generate
-    share_prompts(model)
-    assert not shares_prompts(model)
-    assert model.generate == own
-    assert model.config._attn_implementation != shared_prompts.ATTENTION
-
-
-def test_positions_that_depend_on_the_length_are_left_to_transformers():
-    model = random_model("Llama")
-    model.config.rope_parameters = {**model.config.rope_parameters, "rope_type": "dynamic"}
-    assert not shares_prompts(model)
 
 
 def test_the_cache_grows_with_the_completions(monkeypatch):
@@ -246,60 +164,6 @@ def test_the_cache_grows_with_the_completions(monkeypatch):
     monkeypatch.setattr(SharedPromptCache, "grow", watched)
     assert torch.equal(written(model, tokens, mask, do_sample=True, custom_generate=decode), plain)
     assert capacities == [3, 6, 12, 24, 40]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"num_beams": 2},
-        {"do_sample": True, "guidance_scale": 1.5},
-        {"do_sample": True, "return_dict_in_generate": True, "output_scores": True},
-        {"do_sample": True, "num_return_sequences": 3},
-        {"do_sample": True, "pad_token_id": None},
-        {"max_new_tokens": 1},
-    ],
-)
-def test_what_else_generate_does_it_still_does(settings):
-    model = random_model("Llama")
-    if "pad_token_id" in settings:
-        model.generation_config.pad_token_id = model.config.pad_token_id = None
-    tokens, mask = some_prompts()
-    plain = written(model, tokens, mask, **settings)
-    shared = written(model, tokens, mask, custom_generate=decode, **settings)
-    if "return_dict_in_generate" in settings:
-        assert len(shared.scores) == len(plain.scores)
-        plain, shared = plain.sequences, shared.sequences
-    assert torch.equal(shared, plain)
-
-
-@pytest.mark.parametrize("further", ["token_type_ids", "position_ids"])
-def test_what_a_model_reads_beside_tokens_is_left_to_transformers(further):
-    model = random_model("GPT2")
-    tokens, mask = some_prompts()
-    # Of the completions of a prompt, each has another.
-    given = {further: (torch.arange(len(tokens))[:, None] + torch.arange(tokens.shape[1])).clamp(max=299)}
-    plain = written(model, tokens, mask, **given)
-    assert not torch.equal(plain, written(model, tokens, mask))
-    assert torch.equal(written(model, tokens, mask, custom_generate=decode, **given), plain)
-
-
-@pytest.mark.filterwarnings("ignore")  # those of peft
-@pytest.mark.parametrize("config", ["PromptTuningConfig", "PrefixTuningConfig", "LoraConfig"])
-def test_adapters_that_add_to_the_prompt_are_left_to_peft(config):
-    peft = pytest.importorskip("peft")
-    own = {"r": 4, "init_lora_weights": False} if config == "LoraConfig" else {"num_virtual_tokens": 4}
-    model = random_model("Llama")
-    adapted = peft.get_peft_model(model, getattr(peft, config)(task_type="CAUSAL_LM", **own)).eval()
-    for name, each in adapted.named_parameters():
-        if "prompt_encoder" in name:
-            each.data.normal_(std=3, generator=torch.Generator().manual_seed(0))
-    tokens, mask = some_prompts()
-    sample = {"input_ids": tokens, "attention_mask": mask, "max_new_tokens": 5, "do_sample": False}
-    plain = adapted.generate(**sample)
-    with adapted.disable_adapter():
-        assert not torch.equal(plain, adapted.generate(**sample))
-    share_prompts(model)
-    assert torch.equal(adapted.generate(**sample), plain)
 
 
 def test_trying_a_model_leaves_the_mode_of_each_module():
@@ -345,48 +209,6 @@ def test_threads_may_share_a_model():
 )
 def test_equal_rows_are_brought_together(rows, most, order, times):
     assert group_equal(list(rows), most) == (order, times)
-
-
-def test_a_batch_holds_all_completions_of_its_prompts(monkeypatch):
-    task = MazeTask(size=7, compact=True)
-    policy = load(embedded("maze", size=7))
-    prompts = [task.ask(problem, 1) for problem in task.problems(count=4)]
-    batches = []
-
-    def watched(model, input_ids, *arguments, **more):
-        batches.append(group_equal([tuple(row) for row in input_ids.tolist()]))
-        return decode(model, input_ids, *arguments, **more)
-
-    monkeypatch.setattr(generate, "decode", watched)
-    sampling = Sampling(max_new_tokens=30, batch=8)
-    completions = complete(policy, prompts * 3, sampling)  # each prompt three times
-    assert [(len(order), times) for order, times in batches] == [(6, 3), (6, 3)]
-    assert complete(policy, prompts * 3, sampling) == completions
-    greedy = complete(policy, prompts * 3, Sampling(temperature=0, max_new_tokens=30, batch=8))
-    assert greedy[:4] == greedy[4:8] == greedy[8:]
-    assert complete(policy, [], sampling) == []
-
-
-def test_a_batch_that_does_not_fit_into_memory_is_halved(monkeypatch):
-    task = MazeTask(size=7, compact=True)
-    policy = load(embedded("maze", size=7))
-    prompts = [task.ask(problem, 1) for problem in task.problems(count=4) for _ in range(2)]
-    greedy = Sampling(temperature=0, max_new_tokens=30)
-    whole = complete(policy, prompts, greedy)
-    sizes, capacity = [], 2
-
-    def narrow(model, input_ids, *arguments, **more):
-        sizes.append(len(input_ids))
-        if len(input_ids) > capacity:
-            raise torch.OutOfMemoryError
-        return decode(model, input_ids, *arguments, **more)
-
-    monkeypatch.setattr(generate, "decode", narrow)
-    assert complete(policy, prompts, greedy) == whole
-    assert sizes == [8, 4, 2, 2, 4, 2, 2]
-    capacity = 1
-    with pytest.raises(torch.OutOfMemoryError):
-        complete(policy, prompts, greedy)
 
 
 @pytest.mark.filterwarnings("ignore:none of the answers of the first batch")  # the weights are random

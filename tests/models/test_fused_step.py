@@ -7,7 +7,7 @@ import torch
 import transformers
 from benchmarks.operations import operations_a_token
 
-from tests.models.test_decoding import DRAWS, SHAPE, Narrowed, random_model, some_prompts, written
+from tests.models.random_models import DRAWS, SHAPE, Narrowed, random_model, some_prompts, written
 from vpo.models import decoding, fused_step
 from vpo.models.decoding import decode, share_prompts
 from vpo.models.fused_step import FusedStep, can_fuse

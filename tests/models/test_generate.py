@@ -3,10 +3,12 @@
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 pytest.importorskip("transformers")
 
 from vpo.models import generate
+from vpo.models.decoding import decode, group_equal
 from vpo.models.generate import Sampling, complete
 from vpo.models.locate import embedded
 from vpo.models.policy import load
@@ -154,3 +156,45 @@ def test_temperature_zero_takes_the_likeliest():
 def test_bad_sampling_is_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         Sampling(**settings)
+
+
+def test_a_batch_holds_all_completions_of_its_prompts(monkeypatch):
+    task = MazeTask(size=7, compact=True)
+    policy = load(embedded("maze", size=7))
+    prompts = [task.ask(problem, 1) for problem in task.problems(count=4)]
+    batches = []
+
+    def watched(model, input_ids, *arguments, **more):
+        batches.append(group_equal([tuple(row) for row in input_ids.tolist()]))
+        return decode(model, input_ids, *arguments, **more)
+
+    monkeypatch.setattr(generate, "decode", watched)
+    sampling = Sampling(max_new_tokens=30, batch=8)
+    completions = complete(policy, prompts * 3, sampling)  # each prompt three times
+    assert [(len(order), times) for order, times in batches] == [(6, 3), (6, 3)]
+    assert complete(policy, prompts * 3, sampling) == completions
+    greedy = complete(policy, prompts * 3, Sampling(temperature=0, max_new_tokens=30, batch=8))
+    assert greedy[:4] == greedy[4:8] == greedy[8:]
+    assert complete(policy, [], sampling) == []
+
+
+def test_a_batch_that_does_not_fit_into_memory_is_halved(monkeypatch):
+    task = MazeTask(size=7, compact=True)
+    policy = load(embedded("maze", size=7))
+    prompts = [task.ask(problem, 1) for problem in task.problems(count=4) for _ in range(2)]
+    greedy = Sampling(temperature=0, max_new_tokens=30)
+    whole = complete(policy, prompts, greedy)
+    sizes, capacity = [], 2
+
+    def narrow(model, input_ids, *arguments, **more):
+        sizes.append(len(input_ids))
+        if len(input_ids) > capacity:
+            raise torch.OutOfMemoryError
+        return decode(model, input_ids, *arguments, **more)
+
+    monkeypatch.setattr(generate, "decode", narrow)
+    assert complete(policy, prompts, greedy) == whole
+    assert sizes == [8, 4, 2, 2, 4, 2, 2]
+    capacity = 1
+    with pytest.raises(torch.OutOfMemoryError):
+        complete(policy, prompts, greedy)

@@ -7,7 +7,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 
 from tests.engines.tiny import save_tiny_model
-from tests.models.test_decoding import DRAWS, some_prompts, written
+from tests.models.random_models import DRAWS, some_prompts, written
 from tests.models.test_fused_step import counted, log_probabilities, varied_model
 from tests.training.trained import SMALL
 from vpo.models import decoding

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.models.test_decoding import DRAWS, random_model, some_prompts, written
+from tests.models.random_models import DRAWS, random_model, some_prompts, written
 from tests.models.test_fused_step import FUSED, log_probabilities, varied_model
 from vpo.models import decoding
 from vpo.models.decoding import decode

@@ -20,7 +20,7 @@ from vpo.tasks.maze import MazeTask
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 WHAT_TO_DO = {
-    "transformers": "vpo's decoding: run tests/models/test_decoding.py, then raise the bound in pyproject.toml, and "
+    "transformers": "vpo's decoding: run tests/models, then raise the bound in pyproject.toml, and "
     "TESTED in vpo.models.transformers_private",
     "trl": "vpo's trainers: run tests/models, tests/engines and tests/training, then raise the bound in pyproject.toml",
 }

@@ -1,6 +1,6 @@
 """Every private part of transformers that vpo uses, each behind a function that says what it is.
 
-transformers may change them in any release. `TESTED` says with which releases tests/models/test_decoding.py passed;
+transformers may change them in any release. `TESTED` says with which releases tests/models passed;
 with another one completions are sampled by plain `generate`, and nothing here but `can_be_recorded` is called.
 """
 
