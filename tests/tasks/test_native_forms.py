@@ -149,7 +149,8 @@ SUM = "3 + 4 = 7, 7 * 2 = 14"
     ],
 )
 def test_a_final_answer_of_a_single_solution(name, completion, right):
-    pytest.importorskip("math_verify")
+    if name == "math":
+        pytest.importorskip("math_verify")
     task, problem = PROBLEMS[name]
     (vector,) = task.score_all([problem], task.parse(completion, 1))
     assert task.solved(vector) == right
@@ -170,7 +171,6 @@ def test_a_text_without_a_final_number_is_no_answer_of_gsm8k(completion):
 
 
 def test_solutions_of_a_set_end_with_their_final_answers():
-    pytest.importorskip("math_verify")
     task, _ = PROBLEMS["gsm8k"]
     assert task.parse("a\n#### 1\nb\n#### 2\nc", 3) == ["a\n#### 1", "b\n#### 2", None]
     assert task.parse(r"a \boxed{1} b \boxed{2}", 3) == [r"a \boxed{1}", r"b \boxed{2}", None]

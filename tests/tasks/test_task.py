@@ -36,9 +36,9 @@ PROBLEMS = {
     "toolrl": (ToolrlTask(), from_rlla(toolrl_row(CALL), "t", "here")),
     "countdown": (CountdownTask(), CountdownProblem("c", (3, 5, 10), 53)),
 }
+work = {"question": "What is twice 3 + 4?", "answer": "3 + 4 = <<3+4=7>>7\n7 * 2 = 14\n#### 14"}
+PROBLEMS["gsm8k"] = Gsm8kTask(), gsm8k_problem(work, "g", "here")
 if find_spec("math_verify"):
-    work = {"question": "What is twice 3 + 4?", "answer": "3 + 4 = <<3+4=7>>7\n7 * 2 = 14\n#### 14"}
-    PROBLEMS["gsm8k"] = Gsm8kTask(), gsm8k_problem(work, "g", "here")
     boxed = {"problem": "What is half of one?", "solution": r"It is $\boxed{\frac{1}{2}}$."}
     PROBLEMS["math"] = CompetitionTask(), competition_problem(boxed, "m", "here")
 PIECES = [
