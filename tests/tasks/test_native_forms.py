@@ -222,6 +222,8 @@ def test_labels_begin_the_answers_of_a_set_that_has_no_other_form(completion, ex
     ],
 )
 def test_strict_tells_what_is_in_the_form_that_was_asked_for(name, completion, answers, strict):
+    if name == "math":
+        pytest.importorskip("math_verify")
     assert PROBLEMS[name][0].read(completion, answers).strict == strict
 
 
